@@ -10,10 +10,9 @@ import pinocchio as pin
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from contact_invariant.character import Character
+from contact_invariant.character import GRAVITY, Character
 from contact_invariant.motion import Motion, angular_motion, rotations
 from contact_invariant.postures import Postures, postures_of
-from contact_invariant.residuals import GRAVITY
 from contact_invariant.surroundings import Surroundings
 from multi_qp_scene.arrays import Array, Indices
 from multi_qp_scene.meeting_pairs import parting_pieces
@@ -290,9 +289,7 @@ class _Path:
                 p, R = self.bodies[effector.body]
                 com = 0.0 if effector.of_prop else character.bodies[effector.body].com
                 place, turn = p + R @ (effector.nominal.translation - com), R @ effector.nominal.rotation
-            signs = np.array([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]])
-            local = np.column_stack([signs * effector.half, np.zeros(4)])
-            corners.append(place[:, None] + np.einsum("mij,kj->mki", turn, local))
+            corners.append(place[:, None] + np.einsum("mij,kj->mki", turn, effector.corners))
         self.corners = np.stack(corners, axis=1)
         self.speeds = np.stack([self._rate[:, 6 + 6 * i : 9 + 6 * i] for i in range(len(character.limbs))], axis=1)
         self.touched = self._nearest_bodies(surroundings)

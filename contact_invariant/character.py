@@ -15,6 +15,9 @@ from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.behaviour import BehaviourSpec
 
+#: [m/s²].
+GRAVITY = 9.81
+
 
 @dataclass(frozen=True)
 class Effector:
@@ -72,6 +75,12 @@ class Effector:
     unit: float = 1.0
     joined: str = ""
     supports: float = 1.0
+
+    @property
+    def corners(self) -> Array:
+        """Corners of the patch in its own frame, (4, 3) [m]; four times its place if it is a point."""
+        signs = np.array([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]])
+        return np.column_stack([signs * self.half, np.zeros(4)])
 
     @property
     def margin(self) -> float:

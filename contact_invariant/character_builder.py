@@ -10,7 +10,7 @@ import numpy as np
 import pinocchio as pin
 
 from contact_invariant.capsules import LinkCapsule, capsules_of, owner, touching_joints
-from contact_invariant.character import Character, Effector, LimbJoints, RigidBody, behaviour_of
+from contact_invariant.character import GRAVITY, Character, Effector, LimbJoints, RigidBody, behaviour_of
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.pairs import watched_pairs
@@ -18,8 +18,6 @@ from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.behaviour import CharacterSpec, ObjectSpec
 
-#: [m/s²].
-GRAVITY = 9.81
 #: Joints without an effort limit count with this one [N m].
 DEFAULT_EFFORT = 200.0
 

@@ -9,7 +9,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from contact_invariant.character import Character, Effector
+from contact_invariant.character import Character
 from contact_invariant.surroundings import Surroundings, TouchableRectangle
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.scene import Scene
@@ -190,7 +190,7 @@ def without_creeping(
                 poses.append(data.oMf[scene.surfaces[effector.surface].frame_id].copy())
             moved = [float(np.linalg.norm(X.translation - poses[0].translation)) for X in poses]
             turned = [np.linalg.norm(pin.log3(poses[0].rotation.T @ X.rotation)) for X in poses]
-            corners = np.vstack([_corners(effector, X) for X in poses])
+            corners = np.vstack([effector.corners @ X.rotation.T + X.translation for X in poses])
             heights = surroundings.distances(corners).reshape(len(poses), -1).min(axis=1)
             still = max(moved) < CREEP and (effector.point or max(turned) < TWIST)
             if still and heights.max() < LOW:
@@ -204,17 +204,11 @@ def touched_at_start(scene: Scene, character: Character, surroundings: Surroundi
     pin.framesForwardKinematics(scene.model, data, scene.q0)
     for effector in character.effectors:
         X = data.oMf[scene.surfaces[effector.surface].frame_id]
-        corners = _corners(effector, X)
+        corners = effector.corners @ X.rotation.T + X.translation
         near, _ = surroundings.touched(corners)
         touches = np.linalg.norm(corners - near, axis=1).max() < TOUCHING
         found.append(surroundings.name_at(X.translation) if touches else "")
     return np.array(found, dtype=np.str_)
-
-
-def _corners(effector: Effector, X: pin.SE3) -> Array:
-    """Return the corners of a patch at a pose, (4, 3) [m]."""
-    signs = np.array([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]])
-    return np.column_stack([signs * effector.half, np.zeros(4)]) @ X.rotation.T + X.translation
 
 
 def spans_of(

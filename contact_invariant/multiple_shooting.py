@@ -60,7 +60,6 @@ class MultipleShooting:
             if self._searched(xs, us):
                 return True
             self._regularisation *= FACTOR
-        self._evaluate(xs, us)
         return False
 
     def _searched(self, xs: list[Array], us: list[Array]) -> bool:

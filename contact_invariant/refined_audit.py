@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from contact_invariant.audit import STEP, Audit, Auditor, Finding, _Path, cone_edges
-from contact_invariant.character import Character
+from contact_invariant.character import GRAVITY, Character
 from contact_invariant.postures import Postures
 from contact_invariant.whole_body import WholeBodyMotion, features_of
 from multi_qp_scene.arrays import Array
@@ -110,13 +110,13 @@ class RefinedAuditor(Auditor):
     def _bearing(self, path: _WholeBodyPath, dynamics: Dynamics) -> NDArray[np.bool_]:
         """Return which patches are in contact and bear load, (m, N)."""
         forces = np.linalg.norm(dynamics.forces[..., :3], axis=2)
-        return path.in_contact & (forces > UNLOADED * self._character.mass * 9.81)
+        return path.in_contact & (forces > UNLOADED * self._character.mass * GRAVITY)
 
     def _inverse_dynamics(self, path: _WholeBodyPath, q: Array, v: Array, a: Array) -> Dynamics:
         """Return forces inside the friction cones, at corners that touch, with which the torques are least."""
         scene, count = self._scene, len(q)
         model, data = scene.model, scene.model.createData()
-        weight = self._character.mass * 9.81
+        weight = self._character.mass * GRAVITY
         forces = np.zeros((count, len(self._character.effectors), 6))
         bodies, torques = self._character.bodies, np.zeros((count, scene.na))
         roots = [slice(first, first + 6) for first in (int(model.joints[body.root].idx_v) for body in bodies)]
@@ -175,7 +175,7 @@ class RefinedAuditor(Auditor):
     def _roots(self, dynamics: Dynamics, times: Array) -> list[Finding]:
         found = []
         for k, body in enumerate(self._character.bodies):
-            weight = body.mass * self._character.mass * 9.81
+            weight = body.mass * self._character.mass * GRAVITY
             unit = "body weights" if k < len(self._character.names) else "its weight"
             for figure, first in (("force", 0), ("moment", 3)):
                 e = np.linalg.norm(dynamics.residual[:, k, first : first + 3], axis=1) / weight
@@ -219,7 +219,6 @@ class _WholeBodyPath(_Path):
         self.corners = np.zeros((len(times), len(character.effectors), 4, 3))
         self.speeds = np.zeros((len(times), limbs, 3))
         data = scene.model.createData()
-        signs = np.array([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]])
         on_prop = [effector.on_prop for effector in character.effectors]
         self.touched = np.tile(np.where(on_prop, len(character.bodies) - 1, -1), (len(times), 1))
         self.bodies = [(np.zeros((len(times), 3)), np.zeros((len(times), 3, 3))) for _ in character.bodies]
@@ -231,8 +230,8 @@ class _WholeBodyPath(_Path):
                 p[m], R[m] = X_body.act(body.com), X_body.rotation
             for i, effector in enumerate(character.effectors):
                 frame = scene.surfaces[effector.surface].frame_id
-                X, local = data.oMf[frame], np.column_stack([signs * effector.half, np.zeros(4)])
-                self.corners[m, i] = local @ X.rotation.T + X.translation
+                X = data.oMf[frame]
+                self.corners[m, i] = effector.corners @ X.rotation.T + X.translation
                 if i < limbs:
                     twist = pin.getFrameVelocity(scene.model, data, frame, pin.LOCAL_WORLD_ALIGNED)
                     self.speeds[m, i] = twist.linear

@@ -78,9 +78,9 @@ class Refining:
         # With firm barriers from the start it needs more iterations, or diverges. What comes close only then is kept
         # apart when it continues.
         near, low = {"own links", "penetration"}, {"own links", "swing clearance"}
-        for firm, overlaps in ((False, low), (True, set()), (True, near)):
-            cramped = firm and not overlaps and _cramped(self._scene, after)
-            if (after.passed and not cramped) or (overlaps and not overlaps & _missed(audit)):
+        for firm, causes in ((False, low), (True, set()), (True, near)):
+            cramped = firm and not causes and _cramped(self._scene, after)
+            if (after.passed and not cramped) or (causes and not causes & _missed(audit)):
                 continue
             again = self._solved(motion, touched, progress, again, firm=firm)
             audit = self._audited(motion, again.motion)

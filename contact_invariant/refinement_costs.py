@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from contact_invariant.capsules import touching_joints
 from contact_invariant.carried import Carried
-from contact_invariant.character import Character, Effector, behaviour_of
+from contact_invariant.character import GRAVITY, Character, Effector, behaviour_of
 from contact_invariant.clearance_residual import ClearanceResidual
 from contact_invariant.contact_schedule import Span, feet_of
 from contact_invariant.cost_sum import CostSum
 from contact_invariant.limit_residual import LimitSpeedResidual
 from contact_invariant.optional_crocoddyl import crocoddyl
-from contact_invariant.residuals import GRAVITY, LINK_MARGIN
+from contact_invariant.residuals import LINK_MARGIN
 from contact_invariant.swing_paths import SwingPaths
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.geometry_data import geometry_data

@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from contact_invariant.character import Character, Effector
+from contact_invariant.character import GRAVITY, Character, Effector
 from contact_invariant.surroundings import Surroundings
 from contact_invariant.symbols import angular_acceleration, angular_velocity, ca, exponential_map, rotation
 from contact_invariant.task_terms import BodyState, SymbolicState, state_at
 from contact_invariant.touch import touch_of, trunks_of
 from multi_qp_scene.arrays import Array
 
-GRAVITY = 9.81
 #: k_0 and k_1 of (7).
 K0, K1 = 1e-2, 1e-3
 #: Weights of the cost, see docs/contact_invariant.md; those of a stage are in `continuation.py`.

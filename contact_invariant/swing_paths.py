@@ -64,8 +64,7 @@ class SwingPaths:
         nodes = np.arange(left.end, landed.begin + 1)
         if len(nodes) < 3:
             return False
-        half, i = self._character.limbs[left.effector].half, left.effector
-        local = np.array([[x * half[0], y * half[1], 0.0] for x in (-1.0, 1.0) for y in (-1.0, 1.0)])
+        i, local = left.effector, self._character.limbs[left.effector].corners
         poses = [self.pose(i, k, self._along(i, k)) for k in nodes.tolist()]
         corners = np.array([local @ X.rotation.T + X.translation for X in poses])
         heights = ((corners - landed.pose.translation) @ landed.normal).min(axis=1)
