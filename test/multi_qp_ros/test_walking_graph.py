@@ -48,13 +48,19 @@ def test_a_robot_walks_as_commanded_and_stops_when_commands_do(walker, graph):
 
     def walked(distance):
         publisher.publish(command(vx=0.4))
-        x = [message.pose.pose.position.x for message in received["odom"]]
-        return x[-1] - x[0] > distance
+        odometry = received["odom"]
+        return odometry[-1].pose.pose.position.x - odometry[0].pose.pose.position.x > distance
 
-    graph.until(lambda: walked(0.25), what="the first steps")
-    forces = {foot: [-m.wrench.force.z for m in received[foot]] for foot in ("left_foot", "right_foot")}
-    assert all(min(force) < 1.0 and max(force) > 300.0 for force in forces.values()), "both feet were lifted"
-    assert max(message.twist.twist.linear.x for message in received["odom"]) > 0.3
+    def lifted_and_loaded(foot):
+        forces = [-message.wrench.force.z for message in received[foot]]
+        return bool(forces) and min(forces) < 1.0 and max(forces) > 300.0
+
+    def walks():
+        # states are best effort: a busy machine receives few of those of one step
+        fast = max(message.twist.twist.linear.x for message in received["odom"]) > 0.3
+        return walked(0.25) and fast and lifted_and_loaded("left_foot") and lifted_and_loaded("right_foot")
+
+    graph.until(walks, what="steps of both feet at more than 0.3 m/s")
     publisher.publish(command(vx=9.0))
     graph.until(lambda: graph.diagnosed(NODE, "reduced from (9.00, 0.00, 0.00)", DiagnosticStatus.WARN), what="a limit")
     publisher.publish(command(vx=float("nan")))
