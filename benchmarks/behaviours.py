@@ -24,6 +24,7 @@ import numpy as np
 
 from contact_invariant.character import behaviour_of
 from motion_generation.synthesised_states import with_motion
+from multi_qp_cli.main import exit_status
 from multi_qp_scene.executor import Lost, executor_of, in_order
 from multi_qp_scene.scenario import Scenario, load_scenario
 from multi_qp_simulator.robustness import RANDOMISED
@@ -211,4 +212,4 @@ def _iterations(start: Start) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(exit_status("behaviours.py", main))

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from motion_generation.planning import carried_out, goals_of, make_planner
 from motion_generation.turns import turn_planner, with_turns
+from multi_qp_cli.main import exit_status
 from multi_qp_scene.scenario import Scenario, load_scenario
 from multi_qp_simulator.run_monitor import succeeded
 from multi_qp_simulator.runner import run_scenario
@@ -78,4 +79,4 @@ def _timed(function: Callable[[], Result]) -> tuple[Result, float]:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(exit_status("framework_times.py", main))

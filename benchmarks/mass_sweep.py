@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from multi_qp_cli.main import exit_status
 from multi_qp_simulator.run_monitor import succeeded
 
 SCENES = ("king", "funambulist", "sword", "acrobats", "door", "valve", "box", "lever")
@@ -108,4 +109,4 @@ def _report(scene: str, trial: SweepRun, folder: Path) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(exit_status("mass_sweep.py", main))

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from multi_qp_cli.main import exit_status
 from multi_qp_scene.scenario import load_scenario
 from multi_qp_simulator.runner import run_scenario
 
@@ -29,7 +30,7 @@ def touched(report: dict[str, Any]) -> dict[str, float]:
     return forces
 
 
-def main() -> None:
+def main() -> int:
     """Run the scene with both settings; print a row a run, and plot the numbers of obstacles."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("scene", choices=["thicket", "orchard"])
@@ -52,6 +53,7 @@ def main() -> None:
         print(f"watch {watch}: {sum(found)} obstacles on head or trunk in {len(found)} runs")
     if options.plot is not None:
         plot(options.plot, counts)
+    return 0
 
 
 def plot(path: Path, counts: dict[int, Sequence[int]]) -> None:
@@ -69,4 +71,4 @@ def plot(path: Path, counts: dict[int, Sequence[int]]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(exit_status("obstacle_touches.py", main))

@@ -17,6 +17,7 @@ from contact_invariant.starts import Starts
 from contact_invariant.window import first_window
 from motion_generation.motion_replanning import MotionReplanning
 from motion_generation.synthesised_states import synthesise_scenario
+from multi_qp_cli.main import exit_status
 from multi_qp_scene.scenario import Scenario, load_scenario
 from multi_qp_simulator.robustness import make_controller
 from multi_qp_simulator.runner import BACKENDS, Run, make_backend
@@ -33,7 +34,7 @@ class Result:
     slip: float
 
 
-def main() -> None:
+def main() -> int:
     """Run, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("scenario")
@@ -53,6 +54,7 @@ def main() -> None:
             result = run(synthesise_scenario(scenario).scenario, backend)
             print(f"| {seed} | {backend} | {row(result, cold)}", flush=True)
             print(audit(result), flush=True)
+    return 0
 
 
 def run(scenario: Scenario, backend: str) -> Result:
@@ -92,4 +94,4 @@ def audit(result: Result) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(exit_status("online.py", main))

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from multi_qp_cli.main import exit_status
+
 if TYPE_CHECKING:  # CasADi is an optional dependency
     from contact_invariant.starts import Start
 
@@ -78,4 +80,4 @@ def _draw(starts: dict[str, Start], path: Path) -> None:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(exit_status("optimisers.py", main))

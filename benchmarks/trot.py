@@ -12,6 +12,7 @@ import numpy as np
 
 from contact_invariant.gait import agreement
 from contact_invariant.starts import StartJob, make_start
+from multi_qp_cli.main import exit_status
 
 FEET = ("left_front", "right_front", "left_hind", "right_hind")
 PAIRS = {"diagonal": ((0, 3), (1, 2)), "side": ((0, 2), (1, 3)), "end": ((0, 1), (2, 3))}
@@ -41,4 +42,4 @@ def _cells(values: list[float]) -> str:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(exit_status("trot.py", main))

@@ -6,7 +6,7 @@ import argparse
 import errno
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NoReturn
@@ -38,17 +38,22 @@ COMMANDS = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     given = sys.argv[1:] if arguments is None else list(arguments)
+    return exit_status("multi-qp", lambda: _run(given))
+
+
+def exit_status(program: str, command: Callable[[], int]) -> int:
+    """Run a command and return its exit status; a user's mistake is one message of the program, not a traceback."""
     try:
         try:
-            return _run(given)
+            return command()
         finally:
             if sys.stdout is not None:  # None if it was closed by the caller
                 sys.stdout.flush()  # report write errors here, not during the shutdown of Python
     except MultiQpError as error:
-        print(f"multi-qp: {error}", file=sys.stderr)
+        print(f"{program}: {error}", file=sys.stderr)
         return BAD_INPUT
     except KeyboardInterrupt:
-        print("multi-qp: interrupted", file=sys.stderr)
+        print(f"{program}: interrupted", file=sys.stderr)
         return GOALS_MISSED
     except BrokenPipeError:  # the reader of a pipe has closed it, as in `multi-qp list | head -1`
         discard_standard_output()
@@ -57,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if error.errno != errno.ENOSPC:
             raise
         discard_standard_output()
-        print(f"multi-qp: cannot write {error.filename or 'to standard output'}: {error.strerror}", file=sys.stderr)
+        print(f"{program}: cannot write {error.filename or 'to standard output'}: {error.strerror}", file=sys.stderr)
         return BAD_INPUT
 
 

@@ -351,3 +351,10 @@ except SystemExit:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
     assert done.stderr.split() == []
     assert all(summary.split()[0] in done.stdout for summary in COMMANDS.values())
+
+
+def test_a_benchmark_refuses_a_scenario_in_one_line():
+    script = ROOT / "benchmarks" / "trot.py"
+    ended = subprocess.run([sys.executable, script, "nosuch"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("trot.py: unknown scenario 'nosuch'") and ended.stderr.count("\n") == 1
