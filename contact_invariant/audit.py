@@ -26,6 +26,8 @@ STEP = 0.01
 REACH = 0.01
 #: Height below which a limb between two contacts has not left the surface [m].
 LIFTED = 0.002
+#: Share of the weight of its body that a contact bears at least; one that bears less does not end a flight.
+UNLOADED = 0.01
 
 
 @dataclass(frozen=True)
@@ -128,14 +130,15 @@ class Auditor:
         times = np.minimum((np.arange(count) + 0.5) * STEP, motion.duration - 1e-9)
         path = _Path(self._character, self._surroundings, motion, times)
         postures = postures_of(self._scene, self._character, motion, times)
+        errors, loads = self._explained(path, postures)
         findings = [
             *self._task(features),
-            *self._physics(path, postures),
+            *self._physics(path, errors),
             *self._contacts(path),
             *self._kinematics(postures),
             *self._penetration(postures),
             self._clearance(path),
-            self._flight(path, path.in_contact),
+            self._flight(path, loads > UNLOADED),
         ]
         return Audit(tuple(findings), postures)
 
@@ -149,8 +152,13 @@ class Auditor:
             found.append(_at_most(name, worst[0], bound, unit, worst[1]))
         return found
 
-    def _physics(self, path: _Path, postures: Postures) -> list[Finding]:
-        """Explain force and moment of each body by forces inside the friction cones at corners that touch."""
+    def _explained(self, path: _Path, postures: Postures) -> tuple[Array, Array]:
+        """Explain force and moment of each body by forces inside the friction cones at corners that touch.
+
+        Returns:
+            What remains of forces and moments, by body and relative to its weight, (m, 6 bodies); loads of the
+            contacts, relative to the weight of their own bodies, (m, N).
+        """
         bodies = self._character.bodies
         needed = np.hstack([path.wrench(k) for k in range(len(bodies))])
         if self._character.limb_weights:
@@ -161,9 +169,9 @@ class Auditor:
                     root = bodies[k].root
                     shift = data.oMi[root].act(data.com[root]) - path.bodies[k][0][m]
                     needed[m, 6 * k + 3 : 6 * k + 6] += np.cross(shift, needed[m, 6 * k : 6 * k + 3])
-        errors = needed.copy()
+        errors, loads = needed.copy(), np.zeros(path.in_contact.shape)
         for m in range(len(path.times)):
-            columns, least = [], [np.zeros(0)]
+            columns, least, owners = [], [np.zeros(0)], []
             for i, effector in enumerate(self._character.effectors):
                 if not path.in_contact[m, i]:
                     continue
@@ -178,11 +186,21 @@ class Auditor:
                     wrenches = np.hstack([forces, np.cross(places - path.bodies[k][0][m], forces)])
                     own[:, 6 * k : 6 * k + 6] = sign / bodies[k].mass * wrenches
                 columns.append(own)
+                owners += [i] * len(own)
                 least.append(np.full(len(forces), -effector.grip / max(len(forces), 1)))
             A = np.vstack(columns).T if columns else np.zeros((6 * len(bodies), 0))
             if A.size:  # edges add up to normal forces: a pull is a negative least amount of each
-                pull = A @ np.concatenate(least)
-                errors[m] -= pull + A @ nnls(A, needed[m] - pull)[0]
+                pull = np.concatenate(least)
+                amounts = pull + nnls(A, needed[m] - A @ pull)[0]
+                errors[m] -= A @ amounts
+                for i in set(owners):
+                    first = 6 * self._character.effectors[i].body
+                    of_contact = np.array(owners) == i
+                    loads[m, i] = np.linalg.norm(A[first : first + 3, of_contact] @ amounts[of_contact])
+        return errors, loads
+
+    def _physics(self, path: _Path, errors: Array) -> list[Finding]:
+        bodies = self._character.bodies
         found, bound = [], self._bounds.residual
         for k in range(len(bodies)):
             name, weight = self._character.label(k), "body weights" if k < len(self._character.names) else "its weight"

@@ -10,7 +10,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from contact_invariant.audit import STEP, Audit, Auditor, Finding, _Path, cone_edges
+from contact_invariant.audit import STEP, UNLOADED, Audit, Auditor, Finding, _Path, cone_edges
 from contact_invariant.character import GRAVITY, Character
 from contact_invariant.postures import Postures
 from contact_invariant.whole_body import WholeBodyMotion, features_of
@@ -20,8 +20,6 @@ from multi_qp_scene.scene import Scene
 #: Bounds: root force and moment [body weights, body weights · m], torque and joint speed relative to their limits,
 #: distance of joints beyond their limits [rad].
 RESIDUAL, RATIO, BEYOND = 0.01, 1.0, float(np.radians(2.0))
-#: Share of the weight of all characters that a contact bears at least; one that bears less does not end a flight.
-UNLOADED = 0.01
 #: Weight of the root's rows relative to torques at their limits, and of forces in body weights.
 FIRM, FORCE = 1e3, 1e-3
 
@@ -110,7 +108,8 @@ class RefinedAuditor(Auditor):
     def _bearing(self, path: _WholeBodyPath, dynamics: Dynamics) -> NDArray[np.bool_]:
         """Return which patches are in contact and bear load, (m, N)."""
         forces = np.linalg.norm(dynamics.forces[..., :3], axis=2)
-        return path.in_contact & (forces > UNLOADED * self._character.mass * GRAVITY)
+        weights = GRAVITY * np.array([self._character.bodies[e.body].mass for e in self._character.effectors])
+        return path.in_contact & (forces > UNLOADED * weights)
 
     def _inverse_dynamics(self, path: _WholeBodyPath, q: Array, v: Array, a: Array) -> Dynamics:
         """Return forces inside the friction cones, at corners that touch, with which the torques are least."""
