@@ -40,8 +40,14 @@ def test_goals_are_reached_in_both_worlds(scene: str, backend: str) -> None:
     run(path, backend)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("scene", [pytest.param("anymal_legs", marks=pytest.mark.slow), "anymal_trot"])
+@pytest.mark.parametrize(
+    ("scene", "backend"),
+    [
+        *(pytest.param("anymal_legs", backend, marks=pytest.mark.slow) for backend in BACKENDS),
+        pytest.param("anymal_trot", "integrator", marks=pytest.mark.slow),
+        ("anymal_trot", "mujoco"),
+    ],
+)
 def test_the_shipped_quadruped_does_the_same(scene: str, backend: str, tmp_path: Path) -> None:
     text = (FOLDER / f"{scene}.yaml").read_text().replace("anymal.yaml", "quadruped")
     text = (

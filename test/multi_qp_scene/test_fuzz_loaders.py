@@ -27,10 +27,10 @@ def load_mutations(first: int, count: int) -> None:
 
 
 def test_damaged_files_are_refused_or_load():
-    load_mutations(0, 160)
+    load_mutations(0, 80)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("batch", range(40))
 def test_ten_thousand_damaged_files_are_refused_or_load(batch):
-    load_mutations(160 + 250 * batch, 250)
+    load_mutations(80 + 250 * batch, 250)
