@@ -12,6 +12,7 @@ from contact_invariant.refined_audit import RefinedAudit
 from contact_invariant.surroundings import Surroundings
 from contact_invariant.timed_plan import TimedPlan, of_prop_root, rests_at
 from contact_invariant.whole_body import WholeBodyMotion, features_of
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.scene import Scene
 
 
@@ -22,6 +23,7 @@ def refined_plan(
     motion: WholeBodyMotion,
     audit: RefinedAudit,
     simplified: TimedPlan,
+    gains: Array,
 ) -> TimedPlan:
     """Return the plan of a refined motion.
 
@@ -30,9 +32,10 @@ def refined_plan(
         character: its effectors.
         surroundings: surfaces.
         motion: refined motion; its nodes are the plan's knots.
-        audit: its postures, velocities, forces and torques on the grid of the audit.
+        audit: its forces and torques on the grid of the audit.
         simplified: plan of the motion that was refined, with what stays in contact after the end; of that, patches that
             swing at the end stay only if they rest on the surface in the refined motion as well.
+        gains: at the nodes, as those of the plan.
     """
     x = features_of(scene, character, motion.at(motion.times)[0])
     last = simplified.touched[-1:].copy()
@@ -41,15 +44,24 @@ def refined_plan(
             last[0, i] = ""
     x = of_prop_root(character, x)
     bodies = [scene.subsystems[name] for name in character.names]
+    # with both ends: a motion may begin with a jerk, which a spline that is at rest half a step later does not have
+    times = np.concatenate([motion.times[:1], audit.postures.times, motion.times[-1:]])
+    q, v, _ = motion.at(times)
     return replace(
         simplified,
         touched=np.vstack([motion.touched, last]).astype(str),
         knots=motion.times,
         x=x,
         rates=CubicSpline(motion.times, x, bc_type="clamped")(motion.times, 1),
-        times=audit.postures.times,
-        postures=np.hstack([audit.postures.q[:, body.q_slice] for body in bodies]),
-        velocities=np.hstack([audit.velocities[:, body.v_slice] for body in bodies]),
-        forces=audit.dynamics.forces,
-        torques=audit.dynamics.torques,
+        times=times,
+        postures=np.hstack([q[:, body.q_slice] for body in bodies]),
+        velocities=np.hstack([v[:, body.v_slice] for body in bodies]),
+        forces=_with_ends(audit.dynamics.forces),
+        torques=_with_ends(audit.dynamics.torques),
+        gains=gains.astype(np.float32),
     )
+
+
+def _with_ends(values: Array) -> Array:
+    """Return values with the first and the last one repeated, (m, ...) to (m + 2, ...)."""
+    return np.concatenate([values[:1], values, values[-1:]])

@@ -88,7 +88,9 @@ class Refining:
             if audit.missed <= after.missed:
                 found, after = again, audit
         found = replace(found, iterations=iterations, seconds=seconds)
-        plan = refined_plan(self._scene, self._character, self._surroundings, found.motion, after, simplified)
+        parts = [refiner.gains(part) for refiner, part in zip(self._refiners, found.parts, strict=True)]
+        gains = np.hstack([part.reshape(len(part), -1) for part in parts])
+        plan = refined_plan(self._scene, self._character, self._surroundings, found.motion, after, simplified, gains)
         return RefinedStart(found, before, after, plan)
 
     def _audited(self, motion: Motion, refined: WholeBodyMotion) -> RefinedAudit:

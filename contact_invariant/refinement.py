@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from contact_invariant.carried import Carried
-from contact_invariant.character import Character, behaviour_of
+from contact_invariant.character import GRAVITY, Character, behaviour_of
 from contact_invariant.contact_schedule import (
     ITERATIONS,
     Span,
@@ -30,8 +30,9 @@ from contact_invariant.motion import Motion
 from contact_invariant.multiple_shooting import MultipleShooting
 from contact_invariant.optional_crocoddyl import crocoddyl
 from contact_invariant.postures import postures_of
-from contact_invariant.refinement_costs import CostFactory, Guess
+from contact_invariant.refinement_costs import CostFactory, Guess, torque_limits_of
 from contact_invariant.surroundings import Surroundings
+from contact_invariant.tracking_gains import tracking_gains
 from contact_invariant.whole_body import WholeBodyMotion
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
@@ -47,6 +48,8 @@ DECREASE, STALL = 1e-2, 4
 GAINS = np.array([400.0, 32.0])
 #: The same when barriers are firm.
 FIRM_GAINS = np.array([800.0, 40.0])
+#: The same of deviations from a refined motion: a patch stays where it has landed.
+HELD_GAINS = np.array([0.0, 32.0])
 #: Damping of the inverse of the contacts' inertia [1/kg]: a patch may have more rows than its limb has joints. With the
 #: small one, contacts such as sacrum and back, between which there are two joints only, need forces against each other
 #: that grow without bound as soon as they drift apart by rounding.
@@ -71,6 +74,7 @@ class Refinement:
         seconds: computing time [s].
         ended: "converged", "iterations", "no decrease" or "time".
         candidate: states and controls of the solver at the nodes; empty for several characters.
+        guess: the motion, contacts and object with which it began; None for several characters.
         parts: of each character.
     """
 
@@ -83,6 +87,7 @@ class Refinement:
     seconds: float
     ended: str
     candidate: tuple[list[Array], list[Array]] = ([], [])
+    guess: Guess | None = None
     parts: tuple[Refinement, ...] = ()
 
 
@@ -192,18 +197,49 @@ class Refiner:
 
     def _problem(self, guess: Guess, firmness: float) -> crocoddyl.ShootingProblem:
         costs = CostFactory(self._scenario, self._character, self._actuation.nu, guess, firmness)
-        steps, models, states = np.diff(guess.times), [], self._states(guess)
-        data, gains = self._scenario.scene.model.createData(), GAINS if firmness == 1.0 else FIRM_GAINS
-        for k, (state, actuation) in enumerate(states):
-            active = [s for s in guess.spans if s.begin <= min(k, len(steps) - 1) < s.end]
-            contacts, damping = self._contacts(state, active, gains), self._damping(data, guess.q[k], active)
-            action = crocoddyl.DifferentialActionModelContactFwdDynamics(
-                state, actuation, contacts, costs.at(k, state, active), damping, True
-            )
-            step = float(steps[k]) if k < len(steps) else 0.0
-            models.append(crocoddyl.IntegratedActionModelEuler(action, step))
+        steps = np.append(np.diff(guess.times), 0.0)
+        models = self._models(guess, steps, GAINS if firmness == 1.0 else FIRM_GAINS, costs.at)
         x0 = np.concatenate([guess.q[0], guess.v[0]])
         return crocoddyl.ShootingProblem(x0, models[:-1], models[-1])
+
+    def gains(self, refinement: Refinement) -> Array:
+        """Return the gains that bring the character back to a refined motion, see `tracking_gains`."""
+        guess = refinement.guess
+        if guess is None:
+            raise ValueError("a refinement of several characters has no guess")
+        steps = np.diff(guess.times)
+        limits, weight = torque_limits_of(self._scenario.scene), self._character.mass * GRAVITY
+        with threadpool_limits(1):
+            models = self._models(guess, np.append(steps, steps[-1]), HELD_GAINS, self._no_costs)
+            return tracking_gains(models, *refinement.candidate, limits=limits, weight=weight)
+
+    def _no_costs(self, k: int, state: crocoddyl.StateMultibody, active: list[Span]) -> crocoddyl.CostModelSum:
+        return crocoddyl.CostModelSum(state, self._actuation.nu)
+
+    def _models(
+        self,
+        guess: Guess,
+        steps: Array,
+        gains: Array,
+        costs: Callable[[int, crocoddyl.StateMultibody, list[Span]], crocoddyl.CostModelSum],
+    ) -> list[crocoddyl.IntegratedActionModelEuler]:
+        """Return the model of each node.
+
+        Args:
+            guess: contacts and object.
+            steps: time from each node on, (M + 1,) [s].
+            gains: of the stabilisation of contacts.
+            costs: of a node with its contacts.
+        """
+        models, data = [], self._scenario.scene.model.createData()
+        for k, (state, actuation) in enumerate(self._states(guess)):
+            active = [s for s in guess.spans if s.begin <= min(k, len(steps) - 2) < s.end]
+            contacts, damping = self._contacts(state, active, gains), self._damping(data, guess.q[k], active)
+            action = crocoddyl.DifferentialActionModelContactFwdDynamics(
+                state, actuation, contacts, costs(k, state, active), damping, True
+            )
+            models.append(crocoddyl.IntegratedActionModelEuler(action, float(steps[k])))
+        return models
 
     def _states(self, guess: Guess) -> list[tuple[crocoddyl.StateMultibody, crocoddyl.ActuationModelFloatingBase]]:
         """Return state and actuation of each node: with an object, its inertia is that of the hands that carry it."""
@@ -287,4 +323,5 @@ class Refiner:
             seconds=time.process_time() - begin,
             ended=ended,
             candidate=(found.xs, found.us),
+            guess=guess,
         )

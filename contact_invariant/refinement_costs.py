@@ -26,6 +26,7 @@ from multi_qp_scene.geometry_data import geometry_data
 from multi_qp_scene.overlaps import OverlapSearch, convex_geometry
 from multi_qp_scene.pairs import watched_pairs
 from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.scene import Scene
 
 #: Shares of torque limits, joint speeds, friction coefficients and extents of patches that are used.
 TORQUE, SPEED, FRICTION, EXTENT = 0.8, 0.8, 0.8, 0.8
@@ -101,6 +102,14 @@ class Guess:
     refined: Array | None = None
 
 
+def torque_limits_of(scene: Scene) -> Array:
+    """Return the torque limits of the joints of a character, (nv - 6,) [N m]."""
+    limits = np.full(scene.nv - 6, np.inf)
+    limits[scene.actuated_v - 6] = scene.torque_limits
+    limits[~np.isfinite(limits)] = 200.0
+    return limits
+
+
 class CostFactory:
     """Makes the costs of each node."""
 
@@ -112,9 +121,7 @@ class CostFactory:
         self._friction = FRICTION * (0.7 if behaviour is None else behaviour.friction)
         self._extent = EXTENT if behaviour is None else min(EXTENT, behaviour.extent)
         self._data, self._com_data = self._scene.model.createData(), self._scene.model.createData()
-        self._limit = np.full(self._scene.nv - 6, np.inf)
-        self._limit[self._scene.actuated_v - 6] = self._scene.torque_limits
-        self._limit[~np.isfinite(self._limit)] = 200.0
+        self._limit = torque_limits_of(self._scene)
         self._pairs, self._feet = _Pairs(scenario, character), feet_of(behaviour_of(scenario))
         self._paths = SwingPaths(self._scene, character, (guess.times, guess.q), guess.spans, guess.planned)
         if firmness > 1.0 or guess.refined is not None:

@@ -58,6 +58,8 @@ class TimedPlan:
         velocities: of a refined motion at the same times, (m, nv); (0, 0) otherwise, as all of the following.
         forces: force [N] and moment [N m] of each patch, in the world's axes, about its origin, (m, N, 6).
         torques: of the motors in the order of the scene, (m, na) [N m].
+        gains: change of each character's accelerations by a deviation of its state from each knot on, (nv, 2 nv) row by
+            row, one character after the other, (K + 1, sum of 2 nv²); see `tracking_gains`.
     """
 
     effectors: NDArray[np.str_]
@@ -77,6 +79,7 @@ class TimedPlan:
     velocities: Array = field(default_factory=lambda: np.zeros((0, 0)))
     forces: Array = field(default_factory=lambda: np.zeros((0, 0, 6)))
     torques: Array = field(default_factory=lambda: np.zeros((0, 0)))
+    gains: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.float32))
 
     @property
     def refined(self) -> bool:
@@ -102,6 +105,7 @@ class TimedPlan:
         bodies = [0 if k == 0 else limbs + k, *(own + 1), *([limbs + len(names)] if str(self.prop) else [])]
         columns = (6 * np.array(bodies)[:, None] + np.arange(6)).ravel()
         begin = int(self.sizes[:k].sum())
+        ends = np.cumsum([0, *(2 * (self.sizes - 1) ** 2)])
         return replace(
             self,
             effectors=self.effectors[kept],
@@ -117,6 +121,7 @@ class TimedPlan:
             sizes=self.sizes[[k]],
             velocities=self.velocities[:, begin - k : begin - k + int(self.sizes[k]) - 1],
             forces=self.forces[:, kept] if self.refined else self.forces,
+            gains=self.gains[:, ends[k] : ends[k + 1]],
         )
 
     def save(self, path: Path) -> None:

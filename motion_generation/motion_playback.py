@@ -14,6 +14,7 @@ from scipy.interpolate import CubicHermiteSpline, CubicSpline
 from contact_invariant.motion import angular_motion, rotations
 from contact_invariant.timed_plan import TimedPlan
 from motion_generation.body_shift import pressed
+from motion_generation.plan_feedback import PlanFeedback
 from motion_generation.played_feet import FeetPlan, PlayedFeet
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.motion_generator import (
@@ -33,9 +34,6 @@ from multi_qp_scene.schema.tasks import Axis, CoMTaskSpec, PoseTargetSpec, PoseT
 
 #: Stiffness of the tasks [1/s²].
 COM, TRUNK, LIMB, POSTURE, OBJECT = 60.0, 100.0, 900.0, 60.0, 100.0
-#: That of the centre of mass of a refined motion, which the full model can follow. A body over two point feet falls
-#: away with ω² = 20 to 40 1/s²: it is several times this.
-REFINED_COM = 200.0
 #: Least vertical component of the normal of a level surface.
 LEVEL = 0.95
 #: Axes of a limb that ends in a point.
@@ -49,7 +47,8 @@ class MotionPlayback(MotionGenerator):
     """Plays a timed plan from the start of its state on; afterwards it holds the last posture.
 
     Feet, the limbs that touch nothing but level surfaces of the environment, land when they touch, and beside their
-    places in the plan where a deviation of the body asks for it; the centre of mass moves with them.
+    places in the plan where a deviation of the body asks for it; the centre of mass moves with them. A refined plan has
+    gains instead: its tasks follow the accelerations that these ask for, and no constant stiffness.
 
     Attributes:
         started_at: time of the start [s].
@@ -91,11 +90,14 @@ class MotionPlayback(MotionGenerator):
             and model.joints[j].idx_v not in couplings
         ]
         self._columns = np.array([model.joints[j].idx_q for j in joints]) - body.q_slice.start
+        self._velocities = np.array([model.joints[j].idx_v for j in joints])
         self._limbs, scene = int(plan.limbs), scenario.scene
         self._frames = [scene.surfaces[str(surface)].frame_id for surface in plan.surfaces]
         trunk = plan.touched[:, self._limbs :][:, plan.owners[self._limbs :] == body.name]
-        upright = not (trunk != "").any()  # one that lies or sits is no pendulum over its feet
+        # without gains, one that lies or sits is no pendulum over its feet
+        upright = len(plan.gains) > 0 or not (trunk != "").any()
         self._feet = [i for i in range(self._limbs) if upright and _stands(scene, plan.touched[:, i])]
+        self._names_of_effectors, self._trunk = plan.effectors.tolist(), scene.frame_id(body.base_link)
         self._soles = [np.reshape(scene.surfaces[str(plan.surfaces[i])].points, (-1, 3)) for i in self._feet]
         self._group = (body.name,)
         heights = plan.x[0, 2] - plan.x[0, [6 * i + 8 for i in self._feet]]
@@ -104,15 +106,16 @@ class MotionPlayback(MotionGenerator):
         self.feet = PlayedFeet(self._plan_of_feet(plan), math.sqrt(gravity / max(height, 0.1)), gravity * body.mass)
         self._play(plan)
         here = PoseTargetSpec(frame="entry", position=(0.0, 0.0, 0.0))
-        stiffness = REFINED_COM if plan.refined else COM
-        self.tasks["com"] = CoMTaskSpec(type="com", subsystems=[body.name], weight=spec.com, stiffness=stiffness)
+        self._feedback = PlanFeedback(scene, body.name, plan) if len(plan.gains) else None
+        factor = 0.0 if len(plan.gains) else 1.0
+        self.tasks["com"] = CoMTaskSpec(type="com", subsystems=[body.name], weight=spec.com, stiffness=factor * COM)
         self.tasks["trunk"] = PoseTaskSpec(
             type="pose",
             frame=body.base_link,
             axes=["roll", "pitch", "yaw"],
             target=here,
             weight=spec.trunk,
-            stiffness=TRUNK,
+            stiffness=factor * TRUNK,
         )
         for i in self._tracked_limbs():
             self.tasks[str(plan.effectors[i])] = PoseTaskSpec(
@@ -121,7 +124,7 @@ class MotionPlayback(MotionGenerator):
                 axes=POSITION if self._point(i) else POSE,
                 target=here,
                 weight=spec.limb,
-                stiffness=LIMB,
+                stiffness=factor * LIMB,
             )
         if str(plan.prop):
             self.tasks["object"] = PoseTaskSpec(
@@ -137,15 +140,14 @@ class MotionPlayback(MotionGenerator):
             subsystem=body.name,
             joints=[model.names[j].partition("/")[2] for j in joints],
             weight=spec.posture,
-            stiffness=POSTURE,
+            stiffness=factor * POSTURE,
         )
 
     def _plan_of_feet(self, plan: TimedPlan) -> FeetPlan:
         """Return contacts and places of the feet."""
         places = plan.x[:, 6 : 6 + 6 * self._limbs].reshape(len(plan.knots), self._limbs, 6)[:, self._feet, :3]
         touched = plan.touched[:, self._feet] != ""
-        shares = _shares(plan, self._feet, touched)
-        return FeetPlan(plan.knots, touched, places, shares)
+        return FeetPlan(plan.knots, touched, places, pressed(touched))
 
     def _play(self, plan: TimedPlan, start: tuple[Array, Array] | None = None) -> None:
         """Play a plan from `started_at` on; `start` are the joint angles and their velocities there, at rest if None.
@@ -238,8 +240,29 @@ class MotionPlayback(MotionGenerator):
                 aside, speed, pull = self.feet.swing(self._feet.index(k - 1))
                 position, twist[:3], acceleration[:3] = position + aside, twist[:3] + speed, acceleration[:3] + pull
             references[name] = pose_reference(position, R, twist, acceleration)
+        if self._feedback is not None:
+            touching = [i for i in range(len(plan.effectors)) if on.get(i, i in self._active[phase])]
+            self._feedback.update(now.kinematics, t, phase, touching, moving=not over)
+            self._feed_back(self._feedback, now.kinematics, references)
         names = self._names(phase, [k for k in range(len(self._feet)) if self.feet.on[k]])
         return GeneratorOutput(names, references, done=over)
+
+    def _feed_back(self, feedback: PlanFeedback, kinematics: Kinematics, references: dict[str, Array]) -> None:
+        """Write the accelerations of the feedback into the references, but for the object's."""
+        references["com"][2::3] = feedback.of_com(kinematics)
+        references["posture"][2::3] = feedback.acceleration[self._velocities]
+        for name, reference in references.items():
+            if name in ("com", "posture", "object"):
+                continue
+            frame = self._trunk if name == "trunk" else self._frames[self._names_of_effectors.index(name)]
+            reference[18:] = feedback.of_frame(kinematics, frame)
+        for k, i in enumerate(self._feet):
+            name = self._names_of_effectors[i]
+            if self.feet.late[k] > 0.0 and name in references:
+                reference = references[name]
+                above = kinematics.pose(self._frames[i]).translation[2] - reference[2]
+                faster = kinematics.velocity(self._frames[i])[2] - reference[14]
+                reference[20] = -LIMB * above - 2.0 * math.sqrt(LIMB) * faster
 
     def _follow_feet(
         self, now: GeneratorInput, t: float, phase: int, x: Array, rate: Array
@@ -259,6 +282,8 @@ class MotionPlayback(MotionGenerator):
             for points, pose, on in zip(self._soles, poses, feet.on, strict=True)
             if on
         ]
+        if self._feedback is not None:  # the gains move footholds and body
+            return np.zeros(3), np.zeros(3), np.zeros(3)
         feet.correct(t, now.dt, self._divergence(kinematics, x, rate), places, np.vstack(support or [np.zeros((0, 2))]))
         found = np.zeros((3, 3))
         found[:, :2] = feet.body.place, feet.body.rate, (feet.body.rate - before) / now.dt
@@ -282,21 +307,6 @@ def _stands(scene: Scene, touched: NDArray[np.str_]) -> bool:
         surface.joint_id == 0 and scene.model.frames[surface.frame_id].placement.rotation[2, 2] > LEVEL
         for surface in surfaces
     )
-
-
-def _shares(plan: TimedPlan, feet: list[int], touched: NDArray[np.bool_]) -> Array:
-    """Return the part of each foot in the vertical force of all, from each knot on, (k, n).
-
-    Without forces in the plan, as in a simplified motion, feet in contact bear the same.
-    """
-    shares = pressed(touched)
-    if not plan.refined or not feet:
-        return shares
-    middles = np.append((plan.knots[:-1] + plan.knots[1:]) / 2.0, plan.knots[-1])
-    at = np.searchsorted(plan.times, middles, side="right") - 1
-    borne = np.where(touched, np.maximum(plan.forces[at][:, feet, 2], 0.0), 0.0)
-    total = borne.sum(axis=1, keepdims=True)
-    return np.where(total > 0.0, borne / np.maximum(total, 1e-9), shares)
 
 
 def _angles(plan: TimedPlan, columns: Array, start: tuple[Array, Array] | None) -> CubicSpline:

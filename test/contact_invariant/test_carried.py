@@ -177,7 +177,7 @@ def test_a_foot_that_ends_in_the_air_is_no_contact(scenario, character, surround
         dynamics=SimpleNamespace(forces=np.zeros((4, 5, 6)), torques=np.zeros((4, scene.na))),
     )
     body = WholeBodyMotion(times, q, touched, free=(0, q.shape[1] - 7))
-    found = refined_plan(scene, character, surroundings, body, audit, plan).touched
+    found = refined_plan(scene, character, surroundings, body, audit, plan, np.zeros((4, 0))).touched
     assert found[-1].tolist() == [plan.touched[-1, 0], stays, *plan.touched[-1, 2:]]
 
 

@@ -16,6 +16,7 @@ from motion_generation.synthesised_states import synthesise_scenario, with_motio
 from multi_qp_controller.controller import Controller
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import load_scenario
+from multi_qp_scene.schema.mismatch import MismatchSpec, PushSpec
 from multi_qp_simulator.runner import run_scenario
 
 SCENARIO = (
@@ -148,3 +149,19 @@ def test_behaviours_are_carried_out(name, backend, tmp_path, monkeypatch):
     assert made.passed
     result = run_scenario(made.scenario, backend=backend)
     assert result.succeeded and result.report["qp_failures"] == 0
+
+
+@pytest.mark.slow
+def test_a_passage_on_a_diagonal_needs_the_gains_of_its_plan(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    file = Path(__file__).parents[1] / "contact_invariant" / "short_quadruped_walk.yaml"
+    scenario = load_scenario(str(file), seed=6)
+    assert synthesise_scenario(scenario).passed
+    (path,) = tmp_path.glob("multi_qp_controller/motions/*.npz")
+    plan, other = TimedPlan.load(path), tmp_path / "without.npz"
+    push = PushSpec(link="quadruped/base_link", direction=(0.0, 1.0, 0.0), force=10.0, duration=0.1, at=1.0)
+    pushed = replace(scenario, spec=scenario.spec.model_copy(update={"mismatch": MismatchSpec(pushes=[push])}))
+    assert run_scenario(with_motion(pushed, plan, path), backend="mujoco").succeeded
+    without = replace(plan, gains=plan.gains[:0])
+    without.save(other)
+    assert not run_scenario(with_motion(pushed, without, other), backend="mujoco").succeeded
