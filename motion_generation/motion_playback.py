@@ -277,13 +277,13 @@ class MotionPlayback(MotionGenerator):
         if now.forces is not None:
             forces = [now.forces.get(self._contact(i, phase), 0.0) for i in self._feet]
         feet.update(t, now.dt, places, forces)
+        if self._feedback is not None:  # the gains move footholds and body
+            return np.zeros(3), np.zeros(3), np.zeros(3)
         support = [
             (points @ pose.rotation.T + pose.translation)[:, :2]
             for points, pose, on in zip(self._soles, poses, feet.on, strict=True)
             if on
         ]
-        if self._feedback is not None:  # the gains move footholds and body
-            return np.zeros(3), np.zeros(3), np.zeros(3)
         feet.correct(t, now.dt, self._divergence(kinematics, x, rate), places, np.vstack(support or [np.zeros((0, 2))]))
         found = np.zeros((3, 3))
         found[:, :2] = feet.body.place, feet.body.rate, (feet.body.rate - before) / now.dt
