@@ -88,10 +88,15 @@ class Refining:
             if audit.missed <= after.missed:
                 found, after = again, audit
         found = replace(found, iterations=iterations, seconds=seconds)
-        parts = [refiner.gains(part) for refiner, part in zip(self._refiners, found.parts, strict=True)]
-        gains = np.hstack([part.reshape(len(part), -1) for part in parts])
-        plan = refined_plan(self._scene, self._character, self._surroundings, found.motion, after, simplified, gains)
+        plan = refined_plan(
+            self._scene, self._character, self._surroundings, found.motion, after, simplified, self._gains(found)
+        )
         return RefinedStart(found, before, after, plan)
+
+    def _gains(self, found: Refinement) -> Array:
+        """Return the gains of all characters at the nodes, as those of a plan."""
+        parts = [refiner.gains(part) for refiner, part in zip(self._refiners, found.parts, strict=True)]
+        return np.hstack([part.reshape(len(part), -1) for part in parts])
 
     def _audited(self, motion: Motion, refined: WholeBodyMotion) -> RefinedAudit:
         return self._auditor.audit_refined(refined, motion.knots, self._terms.values)

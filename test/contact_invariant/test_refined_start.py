@@ -57,6 +57,7 @@ def test_a_motion_that_breaks_bounds_or_is_cramped_is_refined_again_with_firm_ba
         return replace(part, before=-1, motion=len(seen) - 1)
 
     monkeypatch.setattr(refining, "_solved", solve)
+    monkeypatch.setattr(refining, "_gains", lambda found: None)
     monkeypatch.setattr(refining, "_audited", lambda motion, number: None if number < 0 else results[number])
     found = refining.refine(None, SimpleNamespace(touched=np.zeros(1)), None)
     assert seen == solved and found.refinement.motion == kept and found.audit is results[kept]
@@ -91,6 +92,7 @@ def test_a_refinement_continues_while_it_breaks_bounds(monkeypatch, missed, firm
     refining = object.__new__(Refining)
     refining._scene = refining._character = refining._surroundings = None
     monkeypatch.setattr(refining, "_solved", solve)
+    monkeypatch.setattr(refining, "_gains", lambda found: None)
     monkeypatch.setattr(refining, "_audited", audit)
     monkeypatch.setattr("contact_invariant.refined_start.refined_plan", lambda *_: None)
     monkeypatch.setattr("contact_invariant.refined_start._cramped", lambda *_: False)
