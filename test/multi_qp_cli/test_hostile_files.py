@@ -37,7 +37,7 @@ def fuzz(kind: str, folder: Path, first: int, count: int) -> None:
     assert found["slowest"][0] < LONGEST, f"seed {found['slowest'][1]}"
 
 
-@pytest.mark.parametrize(("kind", "count"), [("plot", 120), ("replay", 120), ("tick", 120)])
+@pytest.mark.parametrize(("kind", "count"), [("plot", 60), ("replay", 60), ("tick", 60)])
 def test_damaged_files_give_one_message(kind, count, originals) -> None:
     fuzz(kind, originals, 0, count)
 
