@@ -117,6 +117,7 @@ class MotionPlayback(MotionGenerator):
             weight=spec.trunk,
             stiffness=factor * TRUNK,
         )
+        self._of_object = {"object", *(self._names_of_effectors[i] for i in range(self._limbs) if self._reaches(i))}
         for i in self._tracked_limbs():
             self.tasks[str(plan.effectors[i])] = PoseTaskSpec(
                 type="pose",
@@ -124,7 +125,7 @@ class MotionPlayback(MotionGenerator):
                 axes=POSITION if self._point(i) else POSE,
                 target=here,
                 weight=spec.limb,
-                stiffness=factor * LIMB,
+                stiffness=LIMB if self._reaches(i) else factor * LIMB,
             )
         if str(plan.prop):
             self.tasks["object"] = PoseTaskSpec(
@@ -169,6 +170,11 @@ class MotionPlayback(MotionGenerator):
     def _tracked_limbs(self) -> list[int]:
         """Return the limbs that have a task; of others only the posture is followed."""
         return [i for i in range(self._limbs) if self._last[i] >= 0]
+
+    def _reaches(self, i: int) -> bool:
+        """Return whether an effector touches the object, whose contacts the gains do not know."""
+        prop = str(self.plan.prop)
+        return bool(prop) and any(str(other).startswith(f"{prop}/") for other in self.plan.touched[:, i])
 
     def _point(self, i: int) -> bool:
         """Return whether an effector is a point, about which its link may turn."""
@@ -248,11 +254,11 @@ class MotionPlayback(MotionGenerator):
         return GeneratorOutput(names, references, done=over)
 
     def _feed_back(self, feedback: PlanFeedback, kinematics: Kinematics, references: dict[str, Array]) -> None:
-        """Write the accelerations of the feedback into the references, but for the object's."""
+        """Write the accelerations of the feedback into the references, but for the object's and its hands'."""
         references["com"][2::3] = feedback.of_com(kinematics)
         references["posture"][2::3] = feedback.acceleration[self._velocities]
         for name, reference in references.items():
-            if name in ("com", "posture", "object"):
+            if name in ("com", "posture") or name in self._of_object:
                 continue
             frame = self._trunk if name == "trunk" else self._frames[self._names_of_effectors.index(name)]
             reference[18:] = feedback.of_frame(kinematics, frame)
