@@ -200,6 +200,19 @@ def test_kneeling_emerges_on_the_way_from_the_belly_to_the_feet():
     assert motion.x[0, 2] < 0.1 and motion.x[-1, 2] > 0.7  # it lies, and stands
 
 
+@pytest.mark.slow
+def test_a_lunge_emerges_from_the_belly_if_knees_are_no_contacts():
+    maker, auditor = synthesiser(load_scenario(str(Path(__file__).with_name("lunge_from_belly.yaml"))))
+    synthesis = maker.run(3)
+    motion, audit = synthesis.motion, auditor.audit(synthesis.motion, synthesis.features)
+    assert {finding.name for finding in audit.findings if not finding.met} <= {"swing clearance"}  # toes lift slowly
+    made = dict(zip(motion.effectors, motion.contacts.T, strict=True))
+    hands, one_foot = made["left_hand"] | made["right_hand"], made["left_foot"] ^ made["right_foot"]
+    assert (hands & one_foot).any()  # a foot stands forward before the last hand leaves
+    assert made["left_foot"][-5:].all() and made["right_foot"][-5:].all() and not hands[-6:].any()
+    assert motion.x[0, 2] < 0.12 and motion.x[-1, 2] > 0.7  # it lies, and stands
+
+
 def test_factors_of_a_behaviour_change_its_weights_alone(behaviour):
     weights = STAGES[-1].weights
     plain = adapted(weights, behaviour().spec.behaviour)
