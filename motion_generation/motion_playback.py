@@ -96,7 +96,7 @@ class MotionPlayback(MotionGenerator):
         trunk = plan.touched[:, self._limbs :][:, plan.owners[self._limbs :] == body.name]
         # without gains, one that lies or sits is no pendulum over its feet
         upright = len(plan.gains) > 0 or not (trunk != "").any()
-        self._feet = [i for i in range(self._limbs) if upright and _stands(scene, plan.touched[:, i])]
+        self._feet = feet_of_plan(scene, plan) if upright else []
         self._names_of_effectors, self._trunk = plan.effectors.tolist(), scene.frame_id(body.base_link)
         self._soles = [np.reshape(scene.surfaces[str(plan.surfaces[i])].points, (-1, 3)) for i in self._feet]
         self._group = (body.name,)
@@ -304,6 +304,17 @@ class MotionPlayback(MotionGenerator):
     def _returns(self, i: int, phase: int) -> bool:
         """Return whether a limb makes contact again after a phase."""
         return phase < self._last[i]
+
+
+def feet_of_plan(scene: Scene, plan: TimedPlan) -> list[int]:
+    """Return the limbs that touch level surfaces of the environment alone, and no other patch of whose link touches.
+
+    The contact force of a link does not tell whether its toes or its sole have landed.
+    """
+    links = [scene.surfaces[str(name)].joint_id for name in plan.surfaces]
+    touching = [link for link, touched in zip(links, plan.touched.T, strict=True) if (touched != "").any()]
+    limbs = range(int(plan.limbs))
+    return [i for i in limbs if touching.count(links[i]) == 1 and _stands(scene, plan.touched[:, i])]
 
 
 def _stands(scene: Scene, touched: NDArray[np.str_]) -> bool:

@@ -12,6 +12,7 @@ from standing_behaviour import STANDING
 
 from contact_invariant.store import cache_path
 from contact_invariant.timed_plan import TimedPlan
+from motion_generation.motion_playback import feet_of_plan
 from motion_generation.synthesised_states import synthesise_scenario, with_motion
 from multi_qp_controller.controller import Controller
 from multi_qp_scene.errors import MultiQpError
@@ -68,6 +69,14 @@ def test_the_file_has_what_was_synthesised(folder, made):
     assert plan.touched[-1].tolist() == ["ground/floor", "ground/floor", ""]
     assert plan.knots.tolist() == pytest.approx([0.0, 0.15, 0.3, 0.45, 0.6])
     np.testing.assert_allclose(plan.postures[-1, :7], made[0].scenario.scene.q0[:7], atol=0.03)
+
+
+def test_a_sole_does_not_land_by_the_force_on_the_toes_of_its_link(scenario, made):
+    file = made[1].scenario.spec.states["motion"].generators["motion"].file
+    plan = TimedPlan.load(Path(file))
+    assert feet_of_plan(scenario.scene, plan) == [0, 1]
+    surfaces = [plan.surfaces[0], plan.surfaces[0], *plan.surfaces[2:]]
+    assert feet_of_plan(scenario.scene, replace(plan, surfaces=np.array(surfaces))) == []
 
 
 def test_another_behaviour_is_another_motion(folder, scenario, monkeypatch):
