@@ -117,7 +117,7 @@ class MotionPlayback(MotionGenerator):
             weight=spec.trunk,
             stiffness=factor * TRUNK,
         )
-        self._of_object = {"object", *(self._names_of_effectors[i] for i in range(self._limbs) if self._reaches(i))}
+        self._on_paths = {"object", *(self._names_of_effectors[i] for i in range(self._limbs) if self._follows_path(i))}
         for i in self._tracked_limbs():
             self.tasks[str(plan.effectors[i])] = PoseTaskSpec(
                 type="pose",
@@ -125,7 +125,7 @@ class MotionPlayback(MotionGenerator):
                 axes=POSITION if self._point(i) else POSE,
                 target=here,
                 weight=spec.limb,
-                stiffness=LIMB if self._reaches(i) else factor * LIMB,
+                stiffness=LIMB if self._follows_path(i) else factor * LIMB,
             )
         if str(plan.prop):
             self.tasks["object"] = PoseTaskSpec(
@@ -170,6 +170,13 @@ class MotionPlayback(MotionGenerator):
     def _tracked_limbs(self) -> list[int]:
         """Return the limbs that have a task; of others only the posture is followed."""
         return [i for i in range(self._limbs) if self._last[i] >= 0]
+
+    def _follows_path(self, i: int) -> bool:
+        """Return whether a limb follows its path whatever the gains ask for: a patch with an area can stop a deviation.
+
+        Where the QP brakes a foot that passes the other one, gains answer with the trunk, and the foot falls behind.
+        """
+        return self._reaches(i) or not self._point(i)
 
     def _reaches(self, i: int) -> bool:
         """Return whether an effector touches the object, whose contacts the gains do not know."""
@@ -254,17 +261,17 @@ class MotionPlayback(MotionGenerator):
         return GeneratorOutput(names, references, done=over)
 
     def _feed_back(self, feedback: PlanFeedback, kinematics: Kinematics, references: dict[str, Array]) -> None:
-        """Write the accelerations of the feedback into the references, but for the object's and its hands'."""
+        """Write the accelerations of the feedback into the references, but for what follows a path."""
         references["com"][2::3] = feedback.of_com(kinematics)
         references["posture"][2::3] = feedback.acceleration[self._velocities]
         for name, reference in references.items():
-            if name in ("com", "posture") or name in self._of_object:
+            if name in ("com", "posture") or name in self._on_paths:
                 continue
             frame = self._trunk if name == "trunk" else self._frames[self._names_of_effectors.index(name)]
             reference[18:] = feedback.of_frame(kinematics, frame)
         for k, i in enumerate(self._feet):
             name = self._names_of_effectors[i]
-            if self.feet.late[k] > 0.0 and name in references:
+            if self.feet.late[k] > 0.0 and name in references and name not in self._on_paths:
                 reference = references[name]
                 above = kinematics.pose(self._frames[i]).translation[2] - reference[2]
                 faster = kinematics.velocity(self._frames[i])[2] - reference[14]
