@@ -48,7 +48,8 @@ class MotionPlayback(MotionGenerator):
 
     Feet, the limbs that touch nothing but level surfaces of the environment, land when they touch, and beside their
     places in the plan where a deviation of the body asks for it; the centre of mass moves with them. A refined plan has
-    gains instead: its tasks follow the accelerations that these ask for, and no constant stiffness.
+    gains instead: tasks follow the accelerations that these ask for, but for limbs that end in an area or touch an
+    object, which follow their paths.
 
     Attributes:
         started_at: time of the start [s].
@@ -94,10 +95,10 @@ class MotionPlayback(MotionGenerator):
         self._limbs, scene = int(plan.limbs), scenario.scene
         self._frames = [scene.surfaces[str(surface)].frame_id for surface in plan.surfaces]
         trunk = plan.touched[:, self._limbs :][:, plan.owners[self._limbs :] == body.name]
+        self._feedback = PlanFeedback(scene, body.name, plan) if len(plan.gains) else None
         # without gains, one that lies or sits is no pendulum over its feet
-        upright = len(plan.gains) > 0 or not (trunk != "").any()
+        upright = self._feedback is not None or not (trunk != "").any()
         self._feet = feet_of_plan(scene, plan) if upright else []
-        self._names_of_effectors, self._trunk = plan.effectors.tolist(), scene.frame_id(body.base_link)
         self._soles = [np.reshape(scene.surfaces[str(plan.surfaces[i])].points, (-1, 3)) for i in self._feet]
         self._group = (body.name,)
         heights = plan.x[0, 2] - plan.x[0, [6 * i + 8 for i in self._feet]]
@@ -106,8 +107,7 @@ class MotionPlayback(MotionGenerator):
         self.feet = PlayedFeet(self._plan_of_feet(plan), math.sqrt(gravity / max(height, 0.1)), gravity * body.mass)
         self._play(plan)
         here = PoseTargetSpec(frame="entry", position=(0.0, 0.0, 0.0))
-        self._feedback = PlanFeedback(scene, body.name, plan) if len(plan.gains) else None
-        factor = 0.0 if len(plan.gains) else 1.0
+        factor = 1.0 if self._feedback is None else 0.0
         self.tasks["com"] = CoMTaskSpec(type="com", subsystems=[body.name], weight=spec.com, stiffness=factor * COM)
         self.tasks["trunk"] = PoseTaskSpec(
             type="pose",
@@ -117,7 +117,8 @@ class MotionPlayback(MotionGenerator):
             weight=spec.trunk,
             stiffness=factor * TRUNK,
         )
-        self._on_paths = {"object", *(self._names_of_effectors[i] for i in range(self._limbs) if self._follows_path(i))}
+        own = {str(plan.effectors[i]): self._frames[i] for i in range(self._limbs) if not self._follows_path(i)}
+        self._fed_back = {"trunk": scene.frame_id(body.base_link), **own}
         for i in self._tracked_limbs():
             self.tasks[str(plan.effectors[i])] = PoseTaskSpec(
                 type="pose",
@@ -264,17 +265,15 @@ class MotionPlayback(MotionGenerator):
         """Write the accelerations of the feedback into the references, but for what follows a path."""
         references["com"][2::3] = feedback.of_com(kinematics)
         references["posture"][2::3] = feedback.acceleration[self._velocities]
-        for name, reference in references.items():
-            if name in ("com", "posture") or name in self._on_paths:
-                continue
-            frame = self._trunk if name == "trunk" else self._frames[self._names_of_effectors.index(name)]
-            reference[18:] = feedback.of_frame(kinematics, frame)
+        for name, frame in self._fed_back.items():
+            if name in references:
+                references[name][18:] = feedback.of_frame(kinematics, frame)
         for k, i in enumerate(self._feet):
-            name = self._names_of_effectors[i]
-            if self.feet.late[k] > 0.0 and name in references and name not in self._on_paths:
+            name, frame = str(self.plan.effectors[i]), self._frames[i]
+            if self.feet.late[k] > 0.0 and name in references and name in self._fed_back:
                 reference = references[name]
-                above = kinematics.pose(self._frames[i]).translation[2] - reference[2]
-                faster = kinematics.velocity(self._frames[i])[2] - reference[14]
+                above = kinematics.pose(frame).translation[2] - reference[2]
+                faster = kinematics.velocity(frame)[2] - reference[14]
                 reference[20] = -LIMB * above - 2.0 * math.sqrt(LIMB) * faster
 
     def _follow_feet(
@@ -290,7 +289,7 @@ class MotionPlayback(MotionGenerator):
         if now.forces is not None:
             forces = [now.forces.get(self._contact(i, phase), 0.0) for i in self._feet]
         feet.update(t, now.dt, places, forces)
-        if self._feedback is not None:  # the gains move footholds and body
+        if self._feedback is not None:  # the gains move the body, and the footholds of points
             return np.zeros(3), np.zeros(3), np.zeros(3)
         support = [
             (points @ pose.rotation.T + pose.translation)[:, :2]

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from contact_invariant.multiple_shooting import MultipleShooting
-
-crocoddyl = pytest.importorskip("crocoddyl")
+from contact_invariant.optional_crocoddyl import crocoddyl
 
 
 def begun(model, x0, nodes=20):

@@ -7,9 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from contact_invariant.symbols import ca
 from multi_qp_scene.scenario import load_scenario
-
-ca = pytest.importorskip("casadi")
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,6 @@ from contact_invariant.surroundings import surroundings_of
 from contact_invariant.tracking_gains import tracking_gains
 from multi_qp_scene.scenario import load_scenario
 
-crocoddyl = pytest.importorskip("crocoddyl")
-
 STEP, NODES = 0.02, 3
 
 
