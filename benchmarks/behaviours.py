@@ -2,9 +2,9 @@
 
 Prints two Markdown tables: how many motions pass their audit, computing time on one core, for the simplified model and
 in all, iterations, effectors with contact, bounds that are not met, torques before and after refinement, and how many
-of the motions that pass are carried out, with all goals reached and a QP solution in each tick; and medians of what the
-simplified model is known for, before and after refinement: bent knees, arms held out, sitting down. Each start is shown
-on the error output.
+of the motions that pass are carried out, with all goals reached and a QP solution in each tick, and the largest error
+of their task terms then; and medians of what the simplified model is known for, before and after refinement: bent
+knees, arms held out, sitting down. Each start is shown on the error output.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ from motion_generation.synthesised_states import with_motion
 from multi_qp_cli.main import exit_status
 from multi_qp_scene.executor import Lost, executor_of, in_order
 from multi_qp_scene.scenario import Scenario, load_scenario
+from multi_qp_simulator.log import Log
 from multi_qp_simulator.robustness import RANDOMISED
-from multi_qp_simulator.runner import run_scenario
+from multi_qp_simulator.runner import RunResult, run_scenario
 
 if TYPE_CHECKING:  # CasADi is an optional dependency
     from contact_invariant.posture_figures import PostureFigures
@@ -99,12 +100,31 @@ class BehaviourTrial:
     Attributes:
         start: the start.
         figures: of its postures, before and after refinement, or of the simplified motion alone.
-        failures: by backend, what goes wrong when it is played, "" if nothing does; empty if it does not pass.
+        played: by backend; empty if it does not pass.
     """
 
     start: Start
     figures: tuple[PostureFigures, ...]
-    failures: dict[str, str]
+    played: dict[str, Played]
+
+
+@dataclass(frozen=True)
+class Played:
+    """A motion that was played.
+
+    Attributes:
+        failure: what goes wrong, "" if nothing does.
+        distance: largest of the task terms, at their times, in the states of the run [m].
+        angle: the same [rad].
+    """
+
+    failure: str
+    distance: float
+    angle: float
+
+    def __str__(self) -> str:
+        """Return what became of it, and the largest errors of the task terms."""
+        return f"{self.failure or 'carried out'}, {_errors([self])}"
 
 
 def _measure(row: BehaviourRow, name: str, options: argparse.Namespace) -> None:
@@ -119,17 +139,16 @@ def _measure(row: BehaviourRow, name: str, options: argparse.Namespace) -> None:
             if isinstance(trial, Lost):
                 raise SystemExit(f"{name} seed {job.seed}: {trial.why}")
             row.trials.append(trial)
-            start, failures = trial.start, trial.failures.items()
-            played = "".join(f"; {backend}: {failure or 'carried out'}" for backend, failure in failures)
-            said = f"{row.name} seed {job.seed}: {start.seconds:.1f} s, {start.missed or 'passes'}{played}"
+            played = "".join(f"; {backend}: {played}" for backend, played in trial.played.items())
+            said = f"{row.name} seed {job.seed}: {trial.start.seconds:.1f} s, {trial.start.missed or 'passes'}{played}"
             print(said, file=sys.stderr, flush=True)
 
 
 def _trial(job: StartJob, backends: Sequence[str]) -> BehaviourTrial:
     maker = job.starts
     start = maker.one(job.seed)
-    failures = {k: _failure(maker.scenario, maker, start, k) for k in backends if start.passed}
-    return BehaviourTrial(start, _figures(maker, start), failures)
+    played = {k: _played(maker.scenario, maker, start, k) for k in backends if start.passed}
+    return BehaviourTrial(start, _figures(maker, start), played)
 
 
 def _figures(maker: Starts, start: Start) -> tuple[PostureFigures, ...]:
@@ -148,8 +167,8 @@ def _figures(maker: Starts, start: Start) -> tuple[PostureFigures, ...]:
     )
 
 
-def _failure(scenario: Scenario, maker: Starts, start: Start, backend: str) -> str:
-    """Return what goes wrong when a motion is played, "" if nothing does."""
+def _played(scenario: Scenario, maker: Starts, start: Start, backend: str) -> Played:
+    """Play a motion."""
     plan = maker.plan(start)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "motion.npz"
@@ -160,11 +179,38 @@ def _failure(scenario: Scenario, maker: Starts, start: Start, backend: str) -> s
             spec = played.spec.model_copy(update={"mismatch": RANDOMISED})
             played = replace(played, spec=spec, seed=start.synthesis.seed)
         result = run_scenario(played, backend=backend)
+    return Played(_failure(result), *_task_errors(scenario, maker, start, result.log))
+
+
+def _failure(result: RunResult) -> str:
+    """Return what went wrong in a run, "" if nothing did."""
     if result.report["qp_failures"]:
         return f"{result.report['qp_failures']} QP failures"
     missed = [f"misses {name}" for name, goal in result.report["goals"].items() if not goal["reached"]]
     reasons = [*missed, *result.report["health"]["problems"]]
     return "" if result.succeeded else "; ".join(reasons) or "ended early"
+
+
+def _task_errors(scenario: Scenario, maker: Starts, start: Start, log: Log) -> tuple[float, float]:
+    """Return the largest distance [m] and angle [rad] of the task terms, at their times, in the states of a run."""
+    from contact_invariant.refined_audit import phase_ends
+    from contact_invariant.whole_body import WholeBodyMotion
+
+    scene, character, knots = scenario.scene, maker.maker.character, start.synthesis.motion.knots
+    if log.time[-1] < knots[-1]:
+        return np.inf, np.inf
+    roots = tuple(int(scene.model.joints[body.root].idx_q) for body in character.bodies)
+    untouched = np.full((len(log.time) - 1, len(character.effectors)), "")
+    motion = WholeBodyMotion(log.time, log.q, untouched, roots)
+    values = maker.maker.problem.terms.values(phase_ends(scene, character, motion, knots))
+    largest = (max((abs(v) for _, unit, v in values if unit == one), default=0.0) for one in ("m", "rad"))
+    return next(largest), next(largest)
+
+
+def _errors(played: Sequence[Played]) -> str:
+    """Return the largest errors of the task terms."""
+    distance, angle = (max(getattr(one, name) for one in played) for name in ("distance", "angle"))
+    return f"{100.0 * distance:.1f} cm, {np.degrees(angle):.1f}°"
 
 
 def _cells(row: BehaviourRow, backends: Sequence[str]) -> list[str]:
@@ -186,8 +232,14 @@ def _cells(row: BehaviourRow, backends: Sequence[str]) -> list[str]:
         ", ".join(f"{effector} {count}" for effector, count in made.items() if count),
         ", ".join(f"{name} {count}" for name, count in missed.items()),
         ", ".join(f"{median(values):.3f}" for values in zip(*efforts, strict=True)),
-        *(f"{sum(t.failures.get(backend) == '' for t in row.trials)} of {passed}" for backend in backends),
+        *(_carried_out([t.played[backend] for t in row.trials if t.played]) for backend in backends),
     ]
+
+
+def _carried_out(played: Sequence[Played]) -> str:
+    """Return how many motions are carried out, and the largest errors of their task terms."""
+    good = [one for one in played if not one.failure]
+    return f"{len(good)} of {len(played)}" + (f": {_errors(good)}" if good else "")
 
 
 def _posture_cells(row: BehaviourRow) -> list[str]:

@@ -94,7 +94,7 @@ class RefinedAuditor(Auditor):
         postures = Postures(times, q, np.zeros((count, 0)), np.zeros((count, 0)))
         dynamics = self._inverse_dynamics(path, q, v, a)
         findings = [
-            *self._task(features(_ends(self._scene, self._character, motion, knots))),
+            *self._task(features(phase_ends(self._scene, self._character, motion, knots))),
             *self._roots(dynamics, times),
             *self._joints(dynamics, times, q, v),
             *self._contacts(path),
@@ -236,8 +236,8 @@ class _WholeBodyPath(_Path):
                     self.speeds[m, i] = twist.linear
 
 
-def _ends(scene: Scene, character: Character, motion: WholeBodyMotion, knots: Array) -> list[tuple[Array, ...]]:
-    """Return features, their rates, and the shift of the centre of mass at the end of each phase."""
+def phase_ends(scene: Scene, character: Character, motion: WholeBodyMotion, knots: Array) -> list[tuple[Array, ...]]:
+    """Return features, their rates, and the shift of the centre of mass at the end of each phase, see `TaskTerms`."""
     step, found = 1e-3, list[tuple[Array, ...]]()
     for t in knots[1:]:
         around = np.clip([t - step, t, t + step], 0.0, motion.times[-1])

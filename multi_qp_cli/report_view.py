@@ -67,6 +67,8 @@ def _facts(report: dict[str, Any]) -> Table:
     table.add_row("QP failures", f"{report['qp_failures']} ({report['relaxed_ticks']} ticks with relaxed limits)")
     for key, (name, factor, unit) in _WORST.items():
         table.add_row(f"worst {name}", f"{report['worst'][key] * factor:.3g} {unit}")
+    if tracked := _task_errors(report.get("task_errors", {})):
+        table.add_row("largest task errors, RMS", escape(tracked))
     for phase, of_phase in report.get("contact_forces", {}).items():
         if of_phase["relative"] is not None:
             table.add_row(
@@ -78,6 +80,15 @@ def _facts(report: dict[str, Any]) -> Table:
         table.add_row("touches without a contact", "; ".join(escape(_touch(touch)) for touch in report["touches"][:5]))
     table.add_row("states", escape(" → ".join(report["states_visited"])))
     return table
+
+
+def _task_errors(errors: dict[str, dict[str, Any]]) -> str:
+    """Return the parts of tasks with the largest RMS of each unit."""
+    found: dict[str, str] = {}
+    for name, error in sorted(errors.items(), key=lambda item: -item[1]["rms"]):
+        unit = f" {error['unit']}".rstrip()
+        found.setdefault(unit, f"{name} {error['rms']:.3g}{unit} (at the end {error['last']:.3g}{unit})")
+    return "; ".join(found.values())
 
 
 def _touch(touch: dict[str, Any]) -> str:

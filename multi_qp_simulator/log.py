@@ -90,6 +90,24 @@ class Log:
         """Write an .npz file, also into an open one; reproducible to the byte except for `tick_ms`."""
         np.savez_compressed(path, **{name: getattr(self, name) for name in self.__dataclass_fields__})
 
+    def task_errors(self) -> dict[str, dict[str, float | str]]:
+        """Return of each part of a task: unit, RMS, largest error, its time [s], and error in its last tick."""
+        found: dict[str, dict[str, float | str]] = {}
+        names, units = self.task_names.tolist(), self.task_units.tolist()
+        for name, unit, errors in zip(names, units, self.task_error.T, strict=True):
+            active = np.flatnonzero(np.isfinite(errors))
+            if not len(active):
+                continue
+            own = errors[active]
+            found[name] = {
+                "unit": unit,
+                "rms": float(np.sqrt(np.mean(own**2))),
+                "largest": float(own.max()),
+                "time": float(self.time[active[own.argmax()]]),
+                "last": float(own[-1]),
+            }
+        return found
+
     @classmethod
     def load(cls, path: str | Path, *, largest: int = LARGEST) -> Log:
         """Read what `save` wrote.

@@ -258,7 +258,9 @@ class Run:
         report = self._monitor.report(final=self.backend.state, ended=ended, touch_forces=forces)
         if self._forces is not None:
             report["contact_forces"] = self._forces.report()
-        self.result = RunResult(report, self.recorder.log())
+        log = self.recorder.log()
+        report["task_errors"] = log.task_errors()
+        self.result = RunResult(report, log)
         return self.result
 
 

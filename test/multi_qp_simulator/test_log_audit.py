@@ -109,6 +109,22 @@ def test_the_largest_torque_step_is_that_of_the_log(robot_run, tmp_path):
     assert result.report["worst"]["torque_step_ratio"] == pytest.approx(steps.max(), rel=1e-9) != 0.0
 
 
+def test_task_errors_are_those_of_the_ticks_in_which_a_task_is_active(robot_run):
+    log, nan = robot_run[1].log, np.nan
+    assert robot_run[1].report["task_errors"] == log.task_errors()
+    assert set(log.task_errors()) == set(log.task_names.tolist())
+    short = replace(
+        log,
+        time=np.array([0.0, 0.1, 0.2, 0.3]),
+        task_names=np.array(["com", "hand/position", "never"]),
+        task_units=np.array(["m", "m", "rad"]),
+        task_error=np.array([[3.0, nan, nan], [4.0, 1.0, nan], [0.0, nan, nan], [nan, nan, nan]]),
+    )
+    com = {"unit": "m", "rms": pytest.approx(5.0 / np.sqrt(3.0)), "largest": 4.0, "time": 0.1, "last": 0.0}
+    hand = {"unit": "m", "rms": 1.0, "largest": 1.0, "time": 0.1, "last": 1.0}
+    assert short.task_errors() == {"com": com, "hand/position": hand}
+
+
 def test_the_equation_of_motion_holds_for_every_body(record):
     """M a + N = S τ + Σ Jᵀ w, with +w on the first body and -w on the second, for each subsystem by itself."""
     log, model = record.log, record.model
