@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
+from scipy.ndimage import median_filter
 
 from contact_invariant.character import Character, Effector
 from contact_invariant.motion import Motion, rotations
@@ -46,7 +47,9 @@ def postures_of(scene: Scene, character: Character, motion: Motion, times: Array
     A patch that is not the last one of its limb counts only where it makes contact.
     """
     x, _, _ = motion.features(times)
-    guesses = np.array([np.interp(times, motion.times, column) for column in motion.angles.T]).T
+    # what no patch determines, as the roll of a straight arm, is free at each instant, and may be far off at a single one
+    angles = median_filter(motion.angles, size=(3, 1), mode="nearest")
+    guesses = np.array([np.interp(times, motion.times, column) for column in angles.T]).T
     turns = [rotations(x[:, 9 + 6 * i : 12 + 6 * i]) @ limb.nominal.rotation for i, limb in enumerate(character.limbs)]
     data = scene.model.createData()
     q, found = character.nominal.copy(), []

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 
 from contact_invariant.character import Character
+from contact_invariant.contact_schedule import edges_of, without_redundant
 from contact_invariant.refined_audit import RefinedAudit
 from contact_invariant.surroundings import Surroundings
 from contact_invariant.timed_plan import TimedPlan, of_prop_root, rests_at
@@ -42,6 +43,7 @@ def refined_plan(
     for i in np.flatnonzero((last[0] != "") & (motion.touched[-1] == "")):
         if not rests_at(character, surroundings, x[-1], int(i)):
             last[0, i] = ""
+    last = without_redundant(last, edges_of(scene, character))
     x = of_prop_root(character, x)
     bodies = [scene.subsystems[name] for name in character.names]
     # with both ends: a motion may begin with a jerk, which a spline that is at rest half a step later does not have

@@ -138,6 +138,27 @@ def test_postures_reach_all_patches_of_a_limb_that_make_contact(all_over):
     assert found.position_errors.max() < 1e-4 and found.rotation_errors.max() < 1e-3
 
 
+def test_postures_leave_out_a_single_instant_at_which_angles_of_an_arm_jump(scenario, character):
+    scene = scenario.scene
+    x, angles = character.features_at(scene, scene.q0), np.tile(scene.q0[character.joints.q_index], (5, 1))
+    hand = next(limb for limb in character.limbs if "hand" in limb.name)
+    rolls = [k for k, j in enumerate(character.joints.indices) if j in hand.joints and "_Y" in scene.model.names[j]]
+    angles[2, rolls] += np.resize([1.0, -1.0], len(rolls))
+    motion = Motion(
+        effectors=tuple(effector.name for effector in character.effectors),
+        knots=np.array([0.0, 0.4]),
+        x=np.tile(x, (2, 1)),
+        rates=np.zeros((2, len(x))),
+        c=np.ones((1, len(character.effectors))),
+        times=np.linspace(0.0, 0.4, 5),
+        forces=np.zeros((5, len(character.effectors), 6)),
+        angles=angles,
+    )
+    found = postures_of(scene, character, motion, np.array([0.1, 0.2, 0.3]))
+    assert len(rolls) >= 2
+    assert np.ptp(found.q, axis=0).max() < 1e-3 and found.position_errors.max() < 1e-4
+
+
 def test_initial_kinematics_match_and_only_forces_cost(scenario, character, problem):
     x = character.features_at(scenario.scene, scenario.scene.q0)
     angles = scenario.scene.q0[character.joints.q_index]
