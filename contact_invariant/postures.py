@@ -47,7 +47,7 @@ def postures_of(scene: Scene, character: Character, motion: Motion, times: Array
     A patch that is not the last one of its limb counts only where it makes contact.
     """
     x, _, _ = motion.features(times)
-    # what no patch determines, as the roll of a straight arm, is free at each instant, and may be far off at a single one
+    # what no patch determines, as the roll of a straight arm, may be far off at a single instant
     angles = median_filter(motion.angles, size=(3, 1), mode="nearest")
     guesses = np.array([np.interp(times, motion.times, column) for column in angles.T]).T
     turns = [rotations(x[:, 9 + 6 * i : 12 + 6 * i]) @ limb.nominal.rotation for i, limb in enumerate(character.limbs)]
