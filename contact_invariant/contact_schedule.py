@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
 from contact_invariant.character import Character
+from contact_invariant.moving_surfaces import MovingSurface
 from contact_invariant.surroundings import Surroundings, TouchableRectangle
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.scene import Scene
@@ -43,8 +45,9 @@ class Span:
         begin: first node in contact; 0 if it holds from the start.
         end: node at which it has ended; the last one if it holds at the end.
         surface: full name of the touched surface.
-        pose: of the patch in the world.
-        normal: of the touched surface, in the world, (3,).
+        pose: of the patch in the world, or in the frame of what moves the surface.
+        normal: of the touched surface, in the same frame, (3,).
+        base: the surface if it moves.
     """
 
     effector: int
@@ -53,6 +56,35 @@ class Span:
     surface: str
     pose: pin.SE3
     normal: Array
+    base: MovingSurface | None = None
+
+    def pose_at(self, k: int) -> pin.SE3:
+        """Return the pose of the patch in the world at a node."""
+        return self.pose if self.base is None else self.base.poses[k] * self.pose
+
+    def normal_at(self, k: int) -> Array:
+        """Return the normal of the surface in the world at a node."""
+        return self.normal if self.base is None else self.base.poses[k].rotation @ self.normal
+
+    def twist_at(self, k: int) -> pin.Motion:
+        """Return the twist of the surface at the patch, in axes of the patch, with which it comes to a node."""
+        return pin.Motion.Zero() if self.base is None else self.pose.actInv(self.base.twist(k))
+
+    def led_at(self, k: int, gains: Array, *, point: bool) -> pin.SE3:
+        """Return the pose whose contact constraint with these gains is that of the moving surface at a node.
+
+        It leads the patch by (a + k_v v)/k_p: crocoddyl's a + k_p e + k_v v = 0 has no acceleration and velocity of a
+        surface.
+        """
+        X = self.pose_at(k)
+        if self.base is None or gains[0] == 0.0:
+            return X
+        v, a = self.twist_at(k), self.pose.actInv(self.base.acceleration(k))
+        lead = pin.Motion((a.vector + gains[1] * v.vector) / gains[0])
+        if point:
+            turning = np.cross(v.angular, v.linear) / gains[0]
+            return pin.SE3(X.rotation, X.translation + X.rotation @ (lead.linear + turning))
+        return X * pin.exp6(lead)
 
 
 def node_times(knots: Array) -> Array:
@@ -178,11 +210,11 @@ def without_creeping(
         touched: by node, (M, N).
         q: postures at the nodes, (M + 1, nq).
     """
-    found, data = touched.copy(), scene.model.createData()
+    found, data, fixed = touched.copy(), scene.model.createData(), {face.name for face in surroundings.faces}
     for i, effector in enumerate(character.effectors):
         made = np.flatnonzero(touched[:, i])
         for last, again in zip(made[:-1], made[1:], strict=True):
-            if again == last + 1 or touched[last, i] != touched[again, i]:
+            if again == last + 1 or touched[last, i] != touched[again, i] or touched[last, i] not in fixed:
                 continue
             poses = []
             for k in range(int(last), int(again) + 1):
@@ -212,7 +244,12 @@ def touched_at_start(scene: Scene, character: Character, surroundings: Surroundi
 
 
 def spans_of(
-    scene: Scene, character: Character, surroundings: Surroundings, touched: NDArray[np.str_], q: Array
+    scene: Scene,
+    character: Character,
+    surroundings: Surroundings,
+    touched: NDArray[np.str_],
+    q: Array,
+    moving: Mapping[str, MovingSurface] = MappingProxyType({}),
 ) -> list[Span]:
     """Return the contacts, with the patches moved onto the surfaces that they touch.
 
@@ -222,9 +259,10 @@ def spans_of(
         surroundings: surfaces.
         touched: by node, see `touched_at_nodes`.
         q: postures at the nodes, (M + 1, nq); the first is where the motion starts.
+        moving: surfaces that move, by name.
     """
     data, found = scene.model.createData(), []
-    faces = {face.name: face for face in surroundings.faces}
+    faces = {face.name: face for face in surroundings.faces} | {name: one.face for name, one in moving.items()}
     edges = {point for points in edges_of(scene, character) for point in points}
     for i, effector in enumerate(character.effectors):
         frame = scene.surfaces[effector.surface].frame_id
@@ -236,9 +274,10 @@ def spans_of(
             if column[begin]:
                 middle = begin if begin == 0 or i in edges else (begin + k) // 2  # an edge is where its patch was
                 pin.framesForwardKinematics(scene.model, data, q[middle])
-                face, half = faces[column[begin]], character.effectors[i].half
-                pose = data.oMf[frame].copy() if begin == 0 else _onto(data.oMf[frame], face, half)
-                found.append(Span(i, begin, k, column[begin], pose, face.pose.rotation[:, 2].copy()))
+                face, half, base = faces[column[begin]], character.effectors[i].half, moving.get(column[begin])
+                pose = data.oMf[frame].copy() if base is None else base.poses[middle].actInv(data.oMf[frame])
+                pose = pose if begin == 0 else _onto(pose, face, half)
+                found.append(Span(i, begin, k, column[begin], pose, face.pose.rotation[:, 2].copy(), base))
             begin = k
     return _rolling(scene, character, found)
 

@@ -163,10 +163,11 @@ class RefinedAuditor(Auditor):
             corners, edges = cone_edges(surroundings, self._friction, (path.corners[m, i] - at) @ R)
             places, f = at + corners @ R.T, edges @ R.T
             wrenches = np.hstack([f, np.cross(places - data.oMf[frame].translation, f)])
-            columns, prop = wrenches @ J, self._character.prop
-            if effector.on_prop and prop is not None:
-                J_prop = pin.getJointJacobian(self._scene.model, data, prop.root, pin.LOCAL_WORLD_ALIGNED)
-                columns -= np.hstack([f, np.cross(places - data.oMi[prop.root].translation, f)]) @ J_prop
+            columns, body = wrenches @ J, int(path.touched[m, i])
+            if body >= 0:
+                link = path.links[body]
+                J_link = pin.getJointJacobian(self._scene.model, data, link, pin.LOCAL_WORLD_ALIGNED)
+                columns -= np.hstack([f, np.cross(places - data.oMi[link].translation, f)]) @ J_link
             if len(f):
                 found.append((i, wrenches, columns))
         return found
@@ -208,25 +209,39 @@ class RefinedAuditor(Auditor):
 
 
 class _WholeBodyPath(_Path):
-    """Patches of the full model on a grid, as the audit of simplified motions has them."""
+    """Patches of the full model on a grid, as the audit of simplified motions has them.
+
+    `links` are the joints of what patches may touch of each body; `bodies` is where these are.
+    """
 
     def __init__(
         self, scene: Scene, character: Character, motion: WholeBodyMotion, times: Array, q: Array, v: Array
     ) -> None:
-        self.times, self.in_contact, self._character = times, motion.contacts(times) != "", character
+        names = motion.contacts(times)
+        self.times, self.in_contact, self._character = times, names != "", character
         limbs = len(character.limbs)
         self.corners = np.zeros((len(times), len(character.effectors), 4, 3))
         self.speeds = np.zeros((len(times), limbs, 3))
         data = scene.model.createData()
         on_prop = [effector.on_prop for effector in character.effectors]
         self.touched = np.tile(np.where(on_prop, len(character.bodies) - 1, -1), (len(times), 1))
+        self.links = [body.root for body in character.bodies]
+        for body, surfaces in enumerate(character.touchable):
+            self.touched[np.isin(names, surfaces)] = body
+            if surfaces:
+                self.links[body] = scene.surfaces[surfaces[0]].joint_id
+        pin.forwardKinematics(scene.model, data, character.nominal)
+        offsets = [
+            data.oMi[link].actInv(data.oMi[body.root]) * pin.SE3(np.eye(3), body.com)
+            for link, body in zip(self.links, character.bodies, strict=True)
+        ]
         self.bodies = [(np.zeros((len(times), 3)), np.zeros((len(times), 3, 3))) for _ in character.bodies]
         for m in range(len(times)):
             pin.forwardKinematics(scene.model, data, q[m], v[m])
             pin.updateFramePlacements(scene.model, data)
-            for body, (p, R) in zip(character.bodies, self.bodies, strict=True):
-                X_body = data.oMi[body.root]
-                p[m], R[m] = X_body.act(body.com), X_body.rotation
+            for link, offset, (p, R) in zip(self.links, offsets, self.bodies, strict=True):
+                X_body = data.oMi[link] * offset
+                p[m], R[m] = X_body.translation, X_body.rotation
             for i, effector in enumerate(character.effectors):
                 frame = scene.surfaces[effector.surface].frame_id
                 X = data.oMf[frame]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from types import MappingProxyType
 
 import numpy as np
 import pinocchio as pin
@@ -14,10 +15,12 @@ from contact_invariant.audit import Bounds
 from contact_invariant.carried import alone, carried_at, motion_alone, own_effectors
 from contact_invariant.character import behaviour_of
 from contact_invariant.character_builder import character_of
+from contact_invariant.contact_schedule import node_times
 from contact_invariant.motion import Motion, rotations
+from contact_invariant.moving_surfaces import Load, MovingSurface
 from contact_invariant.refined_audit import RefinedAudit, RefinedAuditor
 from contact_invariant.refined_plan import refined_plan
-from contact_invariant.refinement import Refinement, Refiner, together
+from contact_invariant.refinement import Refinement, Refiner, continued, together
 from contact_invariant.synthesis import Progress, Synthesiser
 from contact_invariant.timed_plan import TimedPlan
 from contact_invariant.whole_body import WholeBodyMotion
@@ -112,27 +115,67 @@ class Refining:
     ) -> Refinement:
         """Return the refinement, each character by itself, with the path of the object.
 
-        It continues `last` if given, with firmer barriers if `firm`.
+        It continues `last` if given, with firmer barriers if `firm`. A character that touches another one follows its
+        surfaces as that moves before, that one bears the forces, and the first one follows what this has changed.
         """
-        character, found = self._character, []
-        on_prop = [effector.on_prop for effector in character.effectors]
-        mass = 0.0 if character.prop is None else character.prop.mass * character.mass
-        for k, refiner in enumerate(self._refiners):
-            found.append(
-                refiner.refine(
-                    motion_alone(motion, character, k),
-                    np.where(on_prop, "", touched)[:, own_effectors(character, k)],
-                    set(self._terms.phases),
-                    carried=partial(carried_at, motion, character, k, touched, mass=mass),
-                    time_limit=self._behaviour.time_limit,
-                    progress=progress,
-                    before=None if last is None else last.parts[k],
-                    firm=firm,
-                )
-            )
+        count, touchable = len(self._refiners), self._character.touchable
+        parts = dict[int, Refinement]() if last is None else dict(enumerate(last.parts))
+        bearers = [k for k in range(count) if touchable and touchable[k]]
+        others = [k for k in range(count) if k not in bearers]
+        one = partial(self._one, motion, touched, progress, firm=firm)
+        moving = self._surfaces(motion, bearers, parts)
+        for k in others:
+            parts[k] = one(k, parts.get(k), moving=moving)
+        for k in bearers:
+            pushes = {name: push for other in others for name, push in parts[other].pushes.items()}
+            loads = [self._refiners[k].load(moving[name], push) for name, push in pushes.items()]
+            parts[k] = one(k, parts.get(k), loads=tuple(loads))
+        for k in others if bearers else []:
+            parts[k] = continued(parts[k], one(k, parts[k], moving=self._surfaces(motion, bearers, parts)))
+        found = [parts[k] for k in range(count)]
         before = self._together([part.before for part in found], motion, touched)
         after = self._together([part.motion for part in found], motion, touched)
         return together(found, before, after)
+
+    def _surfaces(
+        self, motion: Motion, bearers: Sequence[int], parts: Mapping[int, Refinement]
+    ) -> dict[str, MovingSurface]:
+        """Return the surfaces of characters that others touch, as they are refined, or in the simplified motion."""
+        found, times = dict[str, MovingSurface](), node_times(motion.spline_knots)
+        for k in bearers:
+            simplified = motion_alone(motion, self._character, k)
+            q = parts[k].motion.q if k in parts else self._refiners[k].postures(simplified)
+            found |= self._refiners[k].surfaces(self._character.touchable[k], times, q)
+        return found
+
+    def _one(
+        self,
+        motion: Motion,
+        touched: NDArray[np.str_],
+        progress: Progress | None,
+        k: int,
+        before: Refinement | None,
+        *,
+        firm: bool,
+        moving: Mapping[str, MovingSurface] = MappingProxyType({}),
+        loads: tuple[Load, ...] = (),
+    ) -> Refinement:
+        """Return the refinement of the k-th character, see `Refiner.refine`."""
+        character = self._character
+        on_prop = [effector.on_prop for effector in character.effectors]
+        mass = 0.0 if character.prop is None else character.prop.mass * character.mass
+        return self._refiners[k].refine(
+            motion_alone(motion, character, k),
+            np.where(on_prop, "", touched)[:, own_effectors(character, k)],
+            set(self._terms.phases),
+            carried=partial(carried_at, motion, character, k, touched, mass=mass),
+            moving=moving,
+            loads=loads,
+            time_limit=self._behaviour.time_limit,
+            progress=progress,
+            before=before,
+            firm=firm,
+        )
 
     def _together(self, parts: Sequence[WholeBodyMotion], motion: Motion, touched: NDArray[np.str_]) -> WholeBodyMotion:
         """Return the motion of all characters with the path of the object, and with its contacts."""

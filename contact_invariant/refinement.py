@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 import numpy as np
 import pinocchio as pin
@@ -27,11 +28,12 @@ from contact_invariant.contact_schedule import (
     without_short_gaps,
 )
 from contact_invariant.motion import Motion
+from contact_invariant.moving_surfaces import Load, LoadedActuation, MovingSurface
 from contact_invariant.multiple_shooting import MultipleShooting
 from contact_invariant.optional_crocoddyl import crocoddyl
 from contact_invariant.postures import postures_of
 from contact_invariant.refinement_costs import CostFactory, Guess, torque_limits_of
-from contact_invariant.surroundings import Surroundings
+from contact_invariant.surroundings import Surroundings, rectangle
 from contact_invariant.tracking_gains import tracking_gains
 from contact_invariant.whole_body import WholeBodyMotion
 from multi_qp_scene.arrays import Array
@@ -76,6 +78,8 @@ class Refinement:
         candidate: states and controls of the solver at the nodes; empty for several characters.
         guess: the motion, contacts and object with which it began; None for several characters.
         parts: of each character.
+        pushes: force and moment of the patches on each surface that moves, in the axes of its link's joint and about
+            its origin, from each node on, (M + 1, 6) [N], [N m].
     """
 
     before: WholeBodyMotion
@@ -89,6 +93,18 @@ class Refinement:
     candidate: tuple[list[Array], list[Array]] = ([], [])
     guess: Guess | None = None
     parts: tuple[Refinement, ...] = ()
+    pushes: Mapping[str, Array] = field(default_factory=dict)
+
+
+def continued(first: Refinement, then: Refinement) -> Refinement:
+    """Return a refinement that continues another one, with the iterations and the time of both."""
+    return replace(
+        then,
+        costs=first.costs + then.costs[1:],
+        times=first.times + [first.seconds + time for time in then.times[1:]],
+        iterations=first.iterations + then.iterations,
+        seconds=first.seconds + then.seconds,
+    )
 
 
 def together(parts: Sequence[Refinement], before: WholeBodyMotion, motion: WholeBodyMotion) -> Refinement:
@@ -142,6 +158,8 @@ class Refiner:
         strict: set[int],
         *,
         carried: Callable[[Array], Carried | None] = lambda times: None,
+        moving: Mapping[str, MovingSurface] = MappingProxyType({}),
+        loads: tuple[Load, ...] = (),
         time_limit: float,
         progress: Progress | None,
         before: Refinement | None = None,
@@ -154,6 +172,8 @@ class Refiner:
             touched: surface that each effector touches in each piece of the splines, (K, N).
             strict: phases at whose end task terms hold.
             carried: the object at the times of the nodes.
+            moving: surfaces of another character, by name.
+            loads: what another character does to surfaces.
             time_limit: computing time after which the motion so far is returned [s].
             progress: called with the name of the stage, the iteration and the cost.
             before: refinement of the same motion to begin with; pairs of own links that are near in it are kept apart
@@ -162,10 +182,34 @@ class Refiner:
         """
         begin = time.process_time()
         with threadpool_limits(1):
-            guess, simplified, held = self._guess(motion, touched, strict, carried)
-            guess = guess if before is None else replace(guess, refined=before.motion.q)
+            guess, simplified, held = self._guess(motion, touched, strict, carried, moving)
+            guess = replace(guess, loads=loads, refined=None if before is None else before.motion.q)
             problem = self._problem(guess, FIRMER if firm else 1.0)
             return self._solved(problem, guess, simplified, held, begin + time_limit, begin, progress, before)
+
+    def postures(self, motion: Motion) -> Array:
+        """Return the postures of a simplified motion at the nodes, (M + 1, nq)."""
+        scene, times = self._scenario.scene, node_times(motion.spline_knots)
+        q = postures_of(scene, self._character, motion, np.minimum(times, motion.duration - 1e-9)).q
+        q[0] = scene.q0
+        return q
+
+    def surfaces(self, names: Sequence[str], times: Array, q: Array) -> dict[str, MovingSurface]:
+        """Return surfaces of the character, which another one touches, along postures at the nodes, (M + 1, nq)."""
+        scene, found = self._scenario.scene, {}
+        data = scene.model.createData()
+        for surface in (scene.surfaces[name] for name in names):
+            poses = []
+            for one in q:
+                pin.forwardKinematics(scene.model, data, one)
+                poses.append(data.oMi[surface.joint_id].copy())
+            face = rectangle(surface, scene.model.frames[surface.frame_id].placement)
+            found[surface.name] = MovingSurface(face, times, poses)
+        return found
+
+    def load(self, surface: MovingSurface, wrenches: Array) -> Load:
+        """Return what another character does to such a surface."""
+        return Load(self._scenario.scene.surfaces[surface.face.name].frame_id, surface.poses, wrenches)
 
     def _guess(
         self,
@@ -173,19 +217,17 @@ class Refiner:
         touched: NDArray[np.str_],
         strict: set[int],
         carried: Callable[[Array], Carried | None],
+        moving: Mapping[str, MovingSurface],
     ) -> tuple[Guess, WholeBodyMotion, NDArray[np.str_]]:
         """Return the guess, the simplified motion on its nodes, and what patches touch from node to node."""
-        scene = self._scenario.scene
-        times = node_times(motion.spline_knots)
-        q = postures_of(scene, self._character, motion, np.minimum(times, motion.duration - 1e-9)).q
-        q[0] = scene.q0
+        scene, times, q = self._scenario.scene, node_times(motion.spline_knots), self.postures(motion)
         overlap = overlaps_of(self._character, behaviour_of(self._scenario))
         edge = edges_of(scene, self._character)
         held = touched_at_nodes(motion.spline_knots, touched, times, self._start, overlap, edge)
         held = without_short_gaps(scene, self._character, times, held, q)
         held = without_creeping(scene, self._character, self._surroundings, held, q)
         held = without_redundant(held, edge)
-        spans = spans_of(scene, self._character, self._surroundings, held, q)
+        spans = spans_of(scene, self._character, self._surroundings, held, q, moving)
         v = np.zeros((len(q), scene.nv))
         v[1:-1] = [pin.difference(scene.model, a, b) for a, b in zip(q[:-2], q[2:], strict=True)]
         v[1:-1] /= (times[2:] - times[:-2])[:, None]
@@ -234,7 +276,7 @@ class Refiner:
         models, data = [], self._scenario.scene.model.createData()
         for k, (state, actuation) in enumerate(self._states(guess)):
             active = [s for s in guess.spans if s.begin <= min(k, len(steps) - 2) < s.end]
-            contacts, damping = self._contacts(state, active, gains), self._damping(data, guess.q[k], active)
+            contacts, damping = self._contacts(state, k, active, gains), self._damping(data, guess.q[k], active)
             action = crocoddyl.DifferentialActionModelContactFwdDynamics(
                 state, actuation, contacts, costs(k, state, active), damping, True
             )
@@ -243,6 +285,10 @@ class Refiner:
 
     def _states(self, guess: Guess) -> list[tuple[crocoddyl.StateMultibody, crocoddyl.ActuationModelFloatingBase]]:
         """Return state and actuation of each node: with an object, its inertia is that of the hands that carry it."""
+        if guess.loads:
+            q, model = guess.q if guess.refined is None else guess.refined, self._state.pinocchio
+            forces = sum(load.forces(model, q) for load in guess.loads)
+            return [(self._state, LoadedActuation(self._state, force)) for force in np.asarray(forces)]
         if guess.carried is None:
             return [(self._state, self._actuation)] * len(guess.times)
         models = guess.carried.models(self._state.pinocchio, self._scenario.scene, self._character, guess.q)
@@ -264,18 +310,19 @@ class Refiner:
         return REDUNDANT_DAMPING if redundant else DAMPING
 
     def _contacts(
-        self, state: crocoddyl.StateMultibody, active: list[Span], gains: Array
+        self, state: crocoddyl.StateMultibody, k: int, active: list[Span], gains: Array
     ) -> crocoddyl.ContactModelMultiple:
         scene, nu = self._scenario.scene, self._actuation.nu
         contacts = crocoddyl.ContactModelMultiple(state, nu)
         for span in active:
             effector = self._character.effectors[span.effector]
             frame = scene.surfaces[effector.surface].frame_id
+            pose = span.led_at(k, gains, point=effector.point)
             if effector.point:
-                place = span.pose.translation
+                place = pose.translation
                 model = crocoddyl.ContactModel3D(state, frame, place, pin.LOCAL_WORLD_ALIGNED, nu, gains)
             else:
-                model = crocoddyl.ContactModel6D(state, frame, span.pose, pin.LOCAL, nu, gains)
+                model = crocoddyl.ContactModel6D(state, frame, pose, pin.LOCAL, nu, gains)
             contacts.addContact(effector.name, model)
         return contacts
 
@@ -324,4 +371,22 @@ class Refiner:
             ended=ended,
             candidate=(found.xs, found.us),
             guess=guess,
+            pushes=self._pushes(problem, guess),
         )
+
+    def _pushes(self, problem: crocoddyl.ShootingProblem, guess: Guess) -> dict[str, Array]:
+        """Return what `Refinement.pushes` has, of a problem with the solution."""
+        found: dict[str, Array] = {}
+        for span in guess.spans:
+            if span.base is None:
+                continue
+            effector = self._character.effectors[span.effector]
+            joint = self._scenario.scene.surfaces[effector.surface].joint_id
+            own = found.setdefault(span.surface, np.zeros((len(guess.times), 6)))
+            for k in range(span.begin, min(span.end, len(problem.runningDatas))):
+                data = problem.runningDatas[k].differential
+                force = data.multibody.contacts.contacts[effector.name].fext
+                own[k] -= span.base.poses[k].actInv(data.pinocchio.oMi[joint].act(force)).vector
+        for own in found.values():
+            own[-1] = own[-2]
+        return found

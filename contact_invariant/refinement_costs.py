@@ -18,6 +18,7 @@ from contact_invariant.clearance_residual import ClearanceResidual
 from contact_invariant.contact_schedule import Span, feet_of
 from contact_invariant.cost_sum import CostSum
 from contact_invariant.limit_residual import LimitSpeedResidual
+from contact_invariant.moving_surfaces import Load
 from contact_invariant.optional_crocoddyl import crocoddyl
 from contact_invariant.residuals import LINK_MARGIN
 from contact_invariant.swing_paths import SwingPaths
@@ -63,6 +64,8 @@ LIFTED_SWING = 5e5
 SWING_FOOT, SWING_HEIGHT = 16.0, 10.0
 #: ... hands that touch an object [m], [rad], and on their way to it [m];
 CARRY, CARRY_TURN, REACHING = 1e6, 1e5, 500.0
+#: ... surfaces that another character touches [m], [rad];
+LOADED, LOADED_TURN = 1e5, 1e4
 #: ... barriers: torques relative to limits, joint angles, joint speeds, forces in body weights, distances [m].
 OVER_TORQUE, OVER_ANGLE, OVER_SPEED, OVER_CONE, OVERLAP = 300.0, 1e4, 10.0, 1e4, 2e4
 #: ... approach beyond what the velocity dampers of the QP allow: of own links [m/s], of joint limits [rad/s].
@@ -89,6 +92,7 @@ class Guess:
         turned: those of which are of the rotation of the trunk.
         carried: the object at the nodes.
         refined: postures of the refinement that is continued, (M + 1, nq); None if there is none.
+        loads: what another character does to surfaces.
     """
 
     times: Array
@@ -100,6 +104,7 @@ class Guess:
     turned: set[int]
     carried: Carried | None = None
     refined: Array | None = None
+    loads: tuple[Load, ...] = ()
 
 
 def torque_limits_of(scene: Scene) -> Array:
@@ -148,6 +153,10 @@ class CostFactory:
             fast = LimitSpeedResidual(self._state, self._nu, self._scene, self._dampers)
             costs.add("speeds at joint limits", fast, self._firmness * LIMIT_SPEED)
         self._limbs(costs, k, active)
+        for load in self._guess.loads:  # with their paths, forces of the other character would change
+            X = load.poses[k] * self._scene.model.frames[load.frame].placement
+            residual = crocoddyl.ResidualModelFramePlacement(self._state, load.frame, X, self._nu)
+            costs.squares(f"loaded {load.frame}", residual, np.repeat([LOADED, LOADED_TURN], 3))
         if k in self._guess.strict:
             self._task(costs, k, 1.0 / step, rest=last)
         swings = self._paths.at(k, active)
@@ -195,7 +204,7 @@ class CostFactory:
         pull = np.array([0.0, 0.0, min(self._weight * effector.grip, largest), 0.0, 0.0, 0.0])
         frame = self._scene.surfaces[effector.surface].frame_id
         if effector.point:
-            R = pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), span.normal).matrix()
+            R = pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), span.normal_at(k)).matrix()
             cone = crocoddyl.FrictionCone(R, self._friction, 4, True, 0.0, largest)
             residual = crocoddyl.ResidualModelContactFrictionCone(self._state, frame, cone, self._nu)
         else:
@@ -239,8 +248,8 @@ class CostFactory:
                 continue
             landing = next((s for s in active if s.effector == i and s.begin == k and k > 0), None)
             if landing is not None:
-                self._pose(costs, limb, limb.name, landing.pose, (self._firmness * LANDING,) * 2)
-                self._velocity(costs, limb, f"{limb.name} at rest", pin.Motion.Zero(), LANDING_SPEED)
+                self._pose(costs, limb, limb.name, landing.pose_at(k), (self._firmness * LANDING,) * 2)
+                self._velocity(costs, limb, f"{limb.name} at rest", landing.twist_at(k), LANDING_SPEED)
             elif i in swings:
                 lifted = self._paths.lifted(i, k) is not None  # an error of 3 mm would end in haste
                 weights = (LIFTED_SWING, FIRM_SWING_TURN) if lifted else swinging

@@ -254,7 +254,7 @@ def surroundings_of(scene: Scene, *characters: str, prop: RigidBody | None = Non
         of_prop = owner in own
         if not of_prop and surface.name.endswith("/bottom"):
             continue
-        faces[of_prop].append(_rectangle(surface, frames[of_prop].inverse() * data.oMf[surface.frame_id]))
+        faces[of_prop].append(rectangle(surface, frames[of_prop].inverse() * data.oMf[surface.frame_id]))
     if not faces[0]:
         raise MultiQpError("behaviour: the surroundings have no planar surface to make contact with")
     for k, piece in enumerate(scene.collision_model.geometryObjects):
@@ -296,7 +296,7 @@ def with_trunks(surroundings: Surroundings, scene: Scene, character: Character) 
         for surface in (scene.surfaces[name] for name in names):
             if surface.kind != "planar" or owner(scene, surface.joint_id, moved) is not None:
                 raise MultiQpError(f"behaviour: '{surface.name}' cannot be touched: expected a planar one of the trunk")
-            faces.append(_rectangle(surface, world * data.oMf[surface.frame_id]))
+            faces.append(rectangle(surface, world * data.oMf[surface.frame_id]))
         for k, piece in enumerate(scene.collision_model.geometryObjects):
             of_trunk = piece.name.split("/")[0] == one.name and owner(scene, piece.parentJoint, moved) is None
             if of_trunk and isinstance(piece.geometry, coal.Box):
@@ -314,7 +314,7 @@ def _upward(R: Array, vertical: Array) -> Array:
     return np.asarray(np.sign(along[k]) * R[:, k])
 
 
-def _rectangle(surface: Surface, frame: pin.SE3) -> TouchableRectangle:
+def rectangle(surface: Surface, frame: pin.SE3) -> TouchableRectangle:
     """Return a planar surface whose frame has the given pose."""
     outline = surface.points[:, :2]
     middle = (outline.min(axis=0) + outline.max(axis=0)) / 2.0

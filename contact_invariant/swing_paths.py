@@ -67,9 +67,10 @@ class SwingPaths:
         i, local = left.effector, self._character.limbs[left.effector].corners
         poses = [self.pose(i, k, self._along(i, k)) for k in nodes.tolist()]
         corners = np.array([local @ X.rotation.T + X.translation for X in poses])
-        heights = ((corners - landed.pose.translation) @ landed.normal).min(axis=1)
+        place, normal = landed.pose_at(landed.begin).translation, landed.normal_at(landed.begin)
+        heights = ((corners - place) @ normal).min(axis=1)
         velocities = np.gradient(corners.mean(axis=1), self._times[nodes], axis=0)
-        speeds = np.linalg.norm(velocities - np.outer(velocities @ landed.normal, landed.normal), axis=1)
+        speeds = np.linalg.norm(velocities - np.outer(velocities @ normal, normal), axis=1)
         return bool(heights[speeds >= 0.5 * speeds.max()].min() < Bounds().clearance)
 
     def at(self, k: int, active: list[Span]) -> dict[int, float]:
@@ -96,10 +97,11 @@ class SwingPaths:
         for span, node, share in ((left, begin, 1.0 - s), (landed, landed.begin, s)):
             if span is not None:
                 ends = self._followed(i, self._along(i, node))
-                X.translation = X.translation + share * (span.pose.translation - ends.translation)
-                X.rotation = X.rotation @ pin.exp3(share * pin.log3(ends.rotation.T @ span.pose.rotation))
+                pose = span.pose_at(node)
+                X.translation = X.translation + share * (pose.translation - ends.translation)
+                X.rotation = X.rotation @ pin.exp3(share * pin.log3(ends.rotation.T @ pose.rotation))
         if (height := self.lifted(i, k)) is not None:
-            X.translation = X.translation + height * self._swing(i, k)[1].normal
+            X.translation = X.translation + height * landed.normal_at(landed.begin)
         return X
 
     def _followed(self, i: int, at: float) -> pin.SE3:

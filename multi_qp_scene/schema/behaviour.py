@@ -357,5 +357,5 @@ class BehaviourSpec(CharacterSpec):
 
     @property
     def refinable(self) -> bool:
-        """Whether its motions can be refined: crocoddyl has no contacts between two characters."""
-        return not any(character.touchable for character in self.characters)
+        """Whether its motions can be refined: not if each character may touch the other one."""
+        return not all(character.touchable for character in self.characters)
