@@ -65,7 +65,7 @@ def main() -> int:
     refine = parser.add_mutually_exclusive_group()
     refine.add_argument("--simplified", dest="refine", action="store_false", default=None, help="without refinement")
     refine.add_argument(
-        "--refine", action="store_true", default=None, help="with refinement, but for characters that touch each other"
+        "--refine", action="store_true", default=None, help="with refinement, but for two that may touch each other"
     )
     parser.add_argument("--backend", action="append", default=[], help="carry motions out here; repeatable")
     parser.add_argument(

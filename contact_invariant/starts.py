@@ -175,12 +175,13 @@ def with_refinement(scenario: Scenario, refine: bool) -> Scenario:
     """Return a scenario whose motions are, or are not, refined with the full model.
 
     Raises:
-        MultiQpError: its characters touch each other.
+        MultiQpError: each of its characters may touch the other one.
     """
     behaviour = behaviour_of(scenario).model_copy(update={"refine": refine})
     if refine and not behaviour.refinable:
         raise MultiQpError(
-            f"'{scenario.path}': motions with contacts between two characters (`touchable`) are not refined"
+            f"'{scenario.path}': motions of two characters that may touch each other are not refined: "
+            "expected one `touchable`"
         )
     return replace(scenario, spec=scenario.spec.model_copy(update={"behaviour": behaviour}))
 

@@ -69,7 +69,7 @@ def check_behaviour(behaviour: BehaviourSpec, scenario: ScenarioChecker) -> None
     if behaviour.partner is None and behaviour.touchable:
         scenario.report_error(("behaviour", "touchable"), "there is no `partner` that could touch it")
     if behaviour.refine and not behaviour.refinable:
-        message = "motions with contacts between two characters (`touchable`) are not refined"
+        message = "motions of two characters that may touch each other are not refined: expected one `touchable`"
         scenario.report_error(("behaviour", "refine"), message)
     for key, what in (("torque_limits", "static torques need"), ("balanced", "it needs")):
         if getattr(behaviour, key) and not behaviour.limb_weights:

@@ -9,12 +9,14 @@ import pytest
 from contact_invariant.audit import Auditor, Bounds
 from contact_invariant.motion import Motion
 from contact_invariant.problem import SynthesisProblem
+from contact_invariant.refined_audit import RefinedAuditor
 from contact_invariant.starts import Starts
 from contact_invariant.surroundings import SHARPNESS, surroundings_of, with_trunks
 from contact_invariant.symbols import ca
 from contact_invariant.task_terms import state_at
 from contact_invariant.timed_plan import timed_plan
 from contact_invariant.touch import touch_of
+from contact_invariant.whole_body import WholeBodyMotion
 from multi_qp_scene.errors import ConfigError, MultiQpError
 from multi_qp_scene.resources import scenario_path
 from multi_qp_scene.scenario import load_scenario
@@ -189,6 +191,30 @@ def test_the_plan_names_the_surface_of_the_other(scenario, character, surroundin
     assert set(plan.touched[:, 2:].ravel()) == {"ground/floor"}
 
 
+def test_the_full_models_bear_each_other(scenario, character, surroundings):
+    """The soles' forces are those that the feet of the other bear as well: action is reaction."""
+    scene, floor, back = scenario.scene, "ground/floor", "quadruped/back"
+    data, q = scene.model.createData(), scene.q0.copy()
+    pin.framesForwardKinematics(scene.model, data, q)
+    soles = [data.oMf[scene.surfaces[effector.surface].frame_id].translation for effector in character.effectors[:2]]
+    under = data.oMf[scene.surfaces[back].frame_id].translation
+    q[:3] += under - np.mean(soles, axis=0)
+    touched = np.tile([back, back, floor, floor, floor, floor], (4, 1))
+    roots = tuple(int(scene.model.joints[body.root].idx_q) for body in character.bodies)
+    still = WholeBodyMotion(np.linspace(0.0, 0.2, 5), np.tile(q, (5, 1)), touched, roots)
+    auditor = RefinedAuditor(scene, character, surroundings, friction=0.7, bounds=Bounds())
+    audit = auditor.audit_refined(still, np.array([0.0, 0.2]), lambda ends: [])
+    figures = {finding.name: finding.value for finding in audit.findings}
+    for name in ("root force", "root moment", "quadruped root force", "quadruped root moment", "contact gap"):
+        assert figures[name] < 1e-3, name
+    borne = audit.dynamics.forces[0, :, 2]
+    masses = np.array([body.mass * character.mass * 9.81 for body in character.bodies])
+    np.testing.assert_allclose([borne[:2].sum(), borne[2:].sum()], [masses[0], masses.sum()], rtol=2e-3)
+    touched[:, :2] = floor
+    audit = auditor.audit_refined(still, np.array([0.0, 0.2]), lambda ends: [])
+    assert not audit.passed  # the floor is 0.35 m below
+
+
 def test_only_surfaces_of_the_trunk_can_be_touched(scenario, character, surroundings):
     foot = replace(character, touchable=((), ("quadruped/left_front_foot",)))
     with pytest.raises(MultiQpError, match="'quadruped/left_front_foot' cannot be touched"):
@@ -199,7 +225,7 @@ def test_only_surfaces_of_the_trunk_can_be_touched(scenario, character, surround
     ("old", "new", "message"),
     [
         ("touchable: [back]", "touchable: [neck]", "unknown surface 'neck'"),
-        ("  seed: ${seed}", "  refine: true", "motions with contacts between two characters (`touchable`)"),
+        ("  seed: ${seed}", "  touchable: [sacrum]", "two characters that may touch each other are not refined"),
     ],
 )
 def test_errors_of_the_file(refusal, old, new, message):
@@ -214,7 +240,7 @@ def test_without_a_partner_no_surface_is_touchable(behaviour):
 @pytest.mark.slow
 def test_a_humanoid_climbs_on_a_quadruped(scenario):
     start = Starts(scenario).one(0)
-    assert start.passed, start.missed
+    assert start.passed and start.refined is not None, start.missed
     motion = start.synthesis.motion
     assert motion.x[-1, 2] - motion.x[0, 2] > 0.3  # its centre of mass is above where it can stand on the ground
     feet = motion.contacts[:, :2]

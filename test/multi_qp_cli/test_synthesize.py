@@ -5,6 +5,7 @@ import json
 import pytest
 
 from multi_qp_cli.main import BAD_INPUT, GOALS_MISSED, SUCCESS, main
+from multi_qp_scene.resources import scenario_path
 
 
 def test_a_scenario_without_behaviour_is_bad_input(capsys):
@@ -17,9 +18,12 @@ def test_the_number_of_seeds_is_checked(capsys):
     assert "--seeds: expected a number from 1 to 1000, got 0" in capsys.readouterr().err
 
 
-def test_characters_that_touch_each_other_are_not_refined(capsys):
-    assert main(["synthesize", "on_back", "--refine"]) == BAD_INPUT
-    assert "contacts between two characters (`touchable`) are not refined" in capsys.readouterr().err
+def test_characters_that_both_may_be_touched_are_not_refined(tmp_path, capsys):
+    text = scenario_path("on_back").read_text().replace("  refine: true\n", "  touchable: [sacrum]\n")
+    file = tmp_path / "both.yaml"
+    file.write_text(text)
+    assert main(["synthesize", str(file), "--refine"]) == BAD_INPUT
+    assert "two characters that may touch each other are not refined" in capsys.readouterr().err
 
 
 @pytest.mark.slow
