@@ -238,7 +238,8 @@ class Run:
         if self._measure is not None:
             controller.measure_forces({name: -float(wrench[2]) for name, wrench in outcome.wrenches.items()})
         if self._logged:
-            errors = {name: e for task in controller.last_tasks.values() for name, e in task.errors().items()}
+            active = [task for task in controller.last_tasks.values() if task.weight > 0.0]  # else without a reference
+            errors = {name: e for task in active for name, e in task.errors().items()}
             self.recorder.record(state, command, outcome, errors)
         if self._forces is not None:
             self._forces.observe(state, command, outcome)

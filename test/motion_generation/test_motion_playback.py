@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from standing_behaviour import STANDING
 
+from contact_invariant.starts import with_refinement
 from contact_invariant.store import cache_path
 from contact_invariant.timed_plan import TimedPlan
 from motion_generation.motion_playback import feet_of_plan
@@ -60,6 +61,15 @@ def test_it_is_carried_out(made):
     assert result.succeeded and result.report["qp_failures"] == 0
     contacts = made[1].scenario.spec.states["motion"].generators["motion"].owned_contacts
     assert set(contacts) == {"left_foot_on_ground_floor", "right_foot_on_ground_floor"}
+
+
+def test_a_foot_that_stands_has_no_task_error(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    log = run_scenario(synthesise_scenario(with_refinement(load_scenario("wide_walk"), False)).scenario).log
+    for foot in ("left_foot", "right_foot"):
+        errors = log.task_error[:, log.task_names.tolist().index(f"motion/{foot}/position")]
+        standing = log.contact_active[:, log.contact_names.tolist().index(f"{foot}_on_ground_floor")]
+        assert np.isfinite(errors).any() and np.isnan(errors[standing]).all()
 
 
 def test_the_file_has_what_was_synthesised(folder, made):
