@@ -480,7 +480,7 @@ def test_capsules_along_the_sides_of_a_foot_cover_its_width():
 
 def test_the_cap_of_the_thigh_does_not_enter_the_ground_on_which_the_knee_is():
     """While the shank is inclined by up to 24°; the capsule belongs to a link without a patch of its own."""
-    scenario = load_scenario(str(Path(__file__).with_name("get_up_from_belly.yaml")))
+    scenario = load_scenario(str(Path(__file__).with_name("kneel_from_belly.yaml")))
     scene = scenario.scene
     model, data = scene.model, scene.model.createData()
     surface = scene.surfaces["humanoid/left_knee"]

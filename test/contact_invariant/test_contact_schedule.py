@@ -107,7 +107,7 @@ def test_a_patch_that_creeps_is_held(behaviour):
 
 def test_a_foot_rolls_onto_its_sole_about_the_point_that_touches():
     """In the simplified motion, the toes have moved by 3 cm as the sole lands."""
-    scenario = load_scenario(str(Path(__file__).with_name("get_up_from_belly.yaml")))
+    scenario = load_scenario(str(Path(__file__).with_name("kneel_from_belly.yaml")))
     scene, character = scenario.scene, character_of(scenario)
     names = [effector.name for effector in character.effectors]
     touched = np.full((20, len(names)), "", dtype="<U12")

@@ -151,7 +151,7 @@ def test_a_trot_emerges():
 
 
 LYING_ON = {"back", "sacrum", "left_tailbone", "right_tailbone", "left_hand", "right_hand"}
-PRONE = str(Path(__file__).with_name("get_up_from_belly.yaml"))
+PRONE = str(Path(__file__).with_name("kneel_from_belly.yaml"))
 PRONE_ON = {"belly", "chest", *(f"{side}_{part}" for side in ("left", "right") for part in ("hand", "knee", "toes"))}
 
 
@@ -202,7 +202,7 @@ def test_kneeling_emerges_on_the_way_from_the_belly_to_the_feet():
 
 @pytest.mark.slow
 def test_a_lunge_emerges_from_the_belly_if_knees_are_no_contacts():
-    maker, auditor = synthesiser(load_scenario(str(Path(__file__).with_name("lunge_from_belly.yaml"))))
+    maker, auditor = synthesiser(load_scenario("get_up_from_belly"))
     synthesis = maker.run(3)
     motion, audit = synthesis.motion, auditor.audit(synthesis.motion, synthesis.features)
     assert {finding.name for finding in audit.findings if not finding.met} <= {"swing clearance"}  # toes lift slowly

@@ -142,8 +142,11 @@ def test_a_motion_that_cannot_be_played_is_refused_with_the_bounds_that_it_misse
         synthesise_scenario(load_scenario("walk_to"))
 
 
+FEW = [("obstacle", 2), ("climb_up", 0), ("on_all_fours", 0), ("get_up_from_belly", 3)]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "seed"), [("obstacle", 2), ("climb_up", 0), ("on_all_fours", 0)])
+@pytest.mark.parametrize(("name", "seed"), FEW)
 def test_behaviours_of_few_seeds_are_carried_out_in_the_integrator(name, seed, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     file = Path(__file__).parents[1] / "contact_invariant" / f"{name}.yaml"
