@@ -4,11 +4,10 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-crocoddyl = pytest.importorskip("crocoddyl")
-
-from contact_invariant.contact_schedule import Span  # noqa: E402
-from contact_invariant.moving_surfaces import Load, LoadedActuation, MovingSurface  # noqa: E402
-from contact_invariant.surroundings import TouchableRectangle  # noqa: E402
+from contact_invariant.contact_schedule import Span
+from contact_invariant.moving_surfaces import Load, LoadedActuation, MovingSurface
+from contact_invariant.optional_crocoddyl import crocoddyl
+from contact_invariant.surroundings import TouchableRectangle
 
 STEP, NODES = 0.02, 26
 FACE = TouchableRectangle("bearer/back", pin.SE3(np.eye(3), np.array([0.0, 0.0, 0.3])), np.array([0.3, 0.2]))
