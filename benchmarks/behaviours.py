@@ -27,7 +27,6 @@ from motion_generation.synthesised_states import with_motion
 from multi_qp_cli.main import exit_status
 from multi_qp_scene.executor import Lost, executor_of, in_order
 from multi_qp_scene.scenario import Scenario, load_scenario
-from multi_qp_simulator.log import Log
 from multi_qp_simulator.robustness import RANDOMISED
 from multi_qp_simulator.runner import RunResult, run_scenario
 
@@ -179,7 +178,8 @@ def _played(scenario: Scenario, maker: Starts, start: Start, backend: str) -> Pl
             spec = played.spec.model_copy(update={"mismatch": RANDOMISED})
             played = replace(played, spec=spec, seed=start.synthesis.seed)
         result = run_scenario(played, backend=backend)
-    return Played(_failure(result), *_task_errors(scenario, maker, start, result.log))
+    errors = (result.report["goals"][f"task_{part}"]["error"] for part in ("distance", "angle"))
+    return Played(_failure(result), *(np.inf if error is None else error for error in errors))
 
 
 def _failure(result: RunResult) -> str:
@@ -189,22 +189,6 @@ def _failure(result: RunResult) -> str:
     missed = [f"misses {name}" for name, goal in result.report["goals"].items() if not goal["reached"]]
     reasons = [*missed, *result.report["health"]["problems"]]
     return "" if result.succeeded else "; ".join(reasons) or "ended early"
-
-
-def _task_errors(scenario: Scenario, maker: Starts, start: Start, log: Log) -> tuple[float, float]:
-    """Return the largest distance [m] and angle [rad] of the task terms, at their times, in the states of a run."""
-    from contact_invariant.refined_audit import phase_ends
-    from contact_invariant.whole_body import WholeBodyMotion
-
-    scene, character, knots = scenario.scene, maker.maker.character, start.synthesis.motion.knots
-    if log.time[-1] < knots[-1]:
-        return np.inf, np.inf
-    roots = tuple(int(scene.model.joints[body.root].idx_q) for body in character.bodies)
-    untouched = np.full((len(log.time) - 1, len(character.effectors)), "")
-    motion = WholeBodyMotion(log.time, log.q, untouched, roots)
-    values = maker.maker.problem.terms.values(phase_ends(scene, character, motion, knots))
-    largest = (max((abs(v) for _, unit, v in values if unit == one), default=0.0) for one in ("m", "rad"))
-    return next(largest), next(largest)
 
 
 def _errors(played: Sequence[Played]) -> str:

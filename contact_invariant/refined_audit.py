@@ -13,7 +13,7 @@ from scipy.optimize import nnls
 from contact_invariant.audit import STEP, UNLOADED, Audit, Auditor, Finding, _Path, cone_edges
 from contact_invariant.character import GRAVITY, Character
 from contact_invariant.postures import Postures
-from contact_invariant.whole_body import WholeBodyMotion, features_of
+from contact_invariant.whole_body import WholeBodyMotion, com_shifts, features_of
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.scene import Scene
 
@@ -258,7 +258,5 @@ def phase_ends(scene: Scene, character: Character, motion: WholeBodyMotion, knot
         around = np.clip([t - step, t, t + step], 0.0, motion.times[-1])
         q = motion.at(around)[0]
         x = features_of(scene, character, q)
-        shift = x[1] - character.features_at(scene, q[1])
-        shifts = np.column_stack([shift[character.body_features(k)][:3] for k in range(len(character.bodies))])
-        found.append((x[1], (x[2] - x[0]) / (around[2] - around[0]), shifts))
+        found.append((x[1], (x[2] - x[0]) / (around[2] - around[0]), com_shifts(scene, character, q[1], x[1])))
     return found

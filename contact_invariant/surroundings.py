@@ -13,11 +13,13 @@ import numpy as np
 import pinocchio as pin
 
 from contact_invariant.capsules import owner
-from contact_invariant.character import Character, RigidBody
+from contact_invariant.character import Character, RigidBody, behaviour_of
 from contact_invariant.symbols import ca
 from multi_qp_scene.arrays import Array, Indices
 from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
+from multi_qp_scene.schema.behaviour import StandTerm
 from multi_qp_scene.surfaces import Surface
 
 #: k of (3) [1/m²], and that of an object, whose faces are close to each other: far from all of them it has no effect.
@@ -221,6 +223,18 @@ class Surroundings:
             closer = distance < best
             best[closer], near[closer], index[closer] = distance[closer], on[closer], k
         return near, index
+
+
+def surroundings_of_behaviour(scenario: Scenario, character: Character) -> Surroundings:
+    """Return all that a character may touch: fixed environment, object, and trunks of other characters.
+
+    Raises:
+        MultiQpError: the scene does not fit, see `surroundings_of` and `with_trunks`.
+    """
+    fixed = surroundings_of(scenario.scene, *character.names, prop=character.prop)
+    named = [term.on for term in behaviour_of(scenario).terms if isinstance(term, StandTerm) and term.on is not None]
+    climbed = frozenset(surface.split("/")[0] for surface in named)
+    return replace(with_trunks(fixed, scenario.scene, character), climbed=climbed)
 
 
 def surroundings_of(scene: Scene, *characters: str, prop: RigidBody | None = None) -> Surroundings:

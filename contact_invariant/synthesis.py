@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +19,13 @@ from contact_invariant.motion import Motion
 from contact_invariant.postures import postures_of
 from contact_invariant.problem import SynthesisProblem
 from contact_invariant.quasi_newton import quasi_newton
-from contact_invariant.surroundings import Surroundings, surroundings_of, with_trunks
+from contact_invariant.surroundings import Surroundings, surroundings_of_behaviour
 from contact_invariant.timed_plan import rests_at
 from contact_invariant.whole_body import features_of
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
-from multi_qp_scene.schema.behaviour import BehaviourSpec, StandTerm
+from multi_qp_scene.schema.behaviour import BehaviourSpec
 
 #: Standard deviation of the noise between stages [m], [rad], [body weights].
 NOISE = 0.01
@@ -138,9 +138,7 @@ class Synthesiser:
         self._scenario = scenario
         self._behaviour = behaviour_of(scenario)
         self.character: Character = character_of(scenario)
-        fixed = surroundings_of(scenario.scene, *self.character.names, prop=self.character.prop)
-        surroundings = with_trunks(fixed, scenario.scene, self.character)
-        surroundings = replace(surroundings, climbed=climbed_by(self._behaviour))
+        surroundings = surroundings_of_behaviour(scenario, self.character)
         self.problem = SynthesisProblem(self.character, surroundings, self._behaviour)
         self.problem.weights["balance"] = BALANCE
         q = scenario.scene.q0
@@ -249,12 +247,6 @@ class Synthesiser:
             forces=forces.copy(),
             angles=angles.copy(),
         )
-
-
-def climbed_by(behaviour: BehaviourSpec) -> frozenset[str]:
-    """Return the subsystems that terms `stand` name a surface of."""
-    named = (term.on for term in behaviour.terms if isinstance(term, StandTerm))
-    return frozenset(surface.split("/")[0] for surface in named if surface is not None)
 
 
 def resting_at_start(

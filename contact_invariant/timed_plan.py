@@ -49,6 +49,7 @@ class TimedPlan:
         touched: full name of the surface that each effector touches from each knot to the next, "" for none,
             (K + 1, N); the last row is what stays in contact after the end.
         limbs: number of limbs.
+        ends: ends of the phases, (phases,) [s].
         knots: times of x and rates, from 0, (K + 1,) [s].
         x: features of (12) there, (K + 1, features).
         rates: their time derivatives.
@@ -66,6 +67,7 @@ class TimedPlan:
     surfaces: NDArray[np.str_]
     touched: NDArray[np.str_]
     limbs: Array
+    ends: Array
     knots: Array
     x: Array
     rates: Array
@@ -170,6 +172,7 @@ def timed_plan(
         surfaces=np.array([effector.surface for effector in character.effectors]),
         touched=touched.astype(str),
         limbs=np.array(len(character.limbs)),
+        ends=motion.knots[1:],
         knots=motion.spline_knots,
         x=x,
         rates=rates,

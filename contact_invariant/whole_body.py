@@ -104,6 +104,19 @@ def features_of(scene: Scene, character: Character, q: Array) -> Array:
     return x
 
 
+def com_shifts(scene: Scene, character: Character, q: Array, x: Array) -> Array:
+    """Return how far each centre of mass in features is from where the nominal posture has it, (3, bodies) [m].
+
+    Args:
+        scene: the scene.
+        character: the characters.
+        q: posture, (nq,).
+        x: its features with the centre of mass of the full model, see `features_of`.
+    """
+    shift = x - character.features_at(scene, q)
+    return np.column_stack([shift[character.body_features(k)][:3] for k in range(len(character.bodies))])
+
+
 def continuous(vectors: Array) -> Array:
     """Return rotation vectors, (m, 3), of the same rotations, each the one nearest to that before it."""
     found = vectors.copy()

@@ -16,6 +16,7 @@ from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.schema.conditions import GeneratorConditionSpec
 from multi_qp_scene.schema.generator_spec import GeneratorSpec
 from multi_qp_scene.schema.generators import MotionPlaybackSpec, MotionReplanningSpec
+from multi_qp_scene.schema.goals import TaskTermsGoal
 from multi_qp_scene.schema.scenario_file import ContactSpec
 from multi_qp_scene.schema.states import StateSpec, TransitionSpec
 
@@ -73,7 +74,7 @@ def synthesise_scenario(
 
 
 def with_motion(scenario: Scenario, plan: TimedPlan, path: Path) -> Scenario:
-    """Return the scenario with contacts and states that play a motion.
+    """Return the scenario with contacts, states that play a motion, and a goal for its task terms.
 
     Args:
         scenario: has a `behaviour`; its own contacts and tasks are retained.
@@ -122,7 +123,13 @@ def with_motion(scenario: Scenario, plan: TimedPlan, path: Path) -> Scenario:
         ),
         "rest": StateSpec(description="holds the last posture", generators=play, hold=HOLD),
     }
+    goals = scenario.spec.goals
+    if behaviour.online is None:  # targets of later windows are not known yet
+        goals = {"task": TaskTermsGoal(type="task_terms"), **goals}
+        ends = {"ends": plan.ends.tolist()}
+        goals = {k: g.model_copy(update=ends) if isinstance(g, TaskTermsGoal) else g for k, g in goals.items()}
     update = {
+        "goals": goals,
         "contacts": {**scenario.spec.contacts, **contacts},
         "states": states,
         "initial_state": "motion",

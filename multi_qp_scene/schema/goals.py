@@ -255,6 +255,29 @@ class VelocityGoal(GoalBase):
         scenario.known((*key, "generator"), "generator of type walking", self.generator, walking)
 
 
+class TaskTermsGoal(GoalBase):
+    """Bounds of the task terms of the scenario's `behaviour`, at the ends of their phases, and at the end of the run.
+
+    A motion that is played has this goal under the name `task`, with the bounds of the audit, unless the scenario gives
+    other bounds under this name. It needs CasADi.
+
+    Attributes:
+        distance: of each term, maximum [m].
+        angle: of each term, maximum [rad].
+        ends: ends of the phases [s]; those of the motion that is played if left out.
+    """
+
+    type: Literal["task_terms"]
+    distance: Length = 0.03
+    angle: Tolerance = 0.0873
+    ends: list[Time] = []
+
+    def check(self, scenario: ScenarioChecker, key: Key) -> None:
+        """Check that there is a behaviour."""
+        if scenario.spec.behaviour is None:
+            scenario.report_error(key, "a goal of type `task_terms` needs a `behaviour`")
+
+
 GoalSpec = Annotated[
     TrackingGoal
     | PoseGoal
@@ -266,6 +289,7 @@ GoalSpec = Annotated[
     | TiltGoal
     | BalanceGoal
     | ClearanceGoal
-    | VelocityGoal,
+    | VelocityGoal
+    | TaskTermsGoal,
     Field(discriminator="type"),
 ]

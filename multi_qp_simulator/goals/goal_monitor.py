@@ -7,16 +7,17 @@ from typing import Any
 
 from multi_qp_controller.controller import Controller
 from multi_qp_scene.scenario import Scenario
-from multi_qp_scene.scene import Scene, State
+from multi_qp_scene.scene import State
 from multi_qp_scene.schema import goals
 from multi_qp_simulator.goals.base import GoalResult, Moment, MonitoredGoal
 from multi_qp_simulator.goals.joints import JointAngle, JointVelocity
 from multi_qp_simulator.goals.places import Balance, MinimumDistance, Passed, Pose, Tilt
 from multi_qp_simulator.goals.progress import Points, Tracking, Visited
+from multi_qp_simulator.goals.task_terms import TaskTermErrors
 from multi_qp_simulator.goals.velocity import MeanVelocity
 
 #: The class that measures each type of goal.
-_GOALS: dict[type[goals.GoalBase], Callable[[Any, Scene], MonitoredGoal]] = {
+_GOALS: dict[type[goals.GoalBase], Callable[[Any, Scenario], MonitoredGoal]] = {
     goals.TrackingGoal: Tracking,
     goals.PoseGoal: Pose,
     goals.PassGoal: Passed,
@@ -28,6 +29,7 @@ _GOALS: dict[type[goals.GoalBase], Callable[[Any, Scene], MonitoredGoal]] = {
     goals.BalanceGoal: Balance,
     goals.ClearanceGoal: MinimumDistance,
     goals.VelocityGoal: MeanVelocity,
+    goals.TaskTermsGoal: TaskTermErrors,
 }
 #: Those that are measured on the controller's kinematics, which has the controlled subsystems only.
 _BY_CONTROLLER = goals.TiltGoal, goals.BalanceGoal
@@ -37,9 +39,9 @@ class GoalMonitor:
     """Observes the goals of one run."""
 
     def __init__(self, scenario: Scenario) -> None:
-        whole, controlled = scenario.scene, scenario.controlled.scene
+        controlled = scenario.controlled
         self._goals = {
-            name: _GOALS[type(goal)](goal, controlled if isinstance(goal, _BY_CONTROLLER) else whole)
+            name: _GOALS[type(goal)](goal, controlled if isinstance(goal, _BY_CONTROLLER) else scenario)
             for name, goal in scenario.spec.goals.items()
         }
 

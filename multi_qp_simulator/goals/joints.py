@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from multi_qp_scene.scalar_joint import ScalarJoint
-from multi_qp_scene.scene import Scene, State
+from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.scene import State
 from multi_qp_scene.schema import goals
 from multi_qp_simulator.goals.base import GoalResult, Moment, MonitoredGoal
 
@@ -13,9 +14,9 @@ from multi_qp_simulator.goals.base import GoalResult, Moment, MonitoredGoal
 class JointAngle(MonitoredGoal):
     """Angle of a joint at the last exit from a state."""
 
-    def __init__(self, goal: goals.JointGoal, scene: Scene) -> None:
+    def __init__(self, goal: goals.JointGoal, scenario: Scenario) -> None:
         self._goal = goal
-        self._joint = ScalarJoint.of(scene.model, goal.joint)
+        self._joint = ScalarJoint.of(scenario.scene.model, goal.joint)
         self._angle = math.inf
 
     def observe(self, moment: Moment) -> None:
@@ -35,9 +36,9 @@ class JointAngle(MonitoredGoal):
 class JointVelocity(MonitoredGoal):
     """Worst velocity of a joint in a state; the error is relative."""
 
-    def __init__(self, goal: goals.JointVelocityGoal, scene: Scene) -> None:
+    def __init__(self, goal: goals.JointVelocityGoal, scenario: Scenario) -> None:
         self._goal = goal
-        self._v_index = ScalarJoint.of(scene.model, goal.joint).v_index
+        self._v_index = ScalarJoint.of(scenario.scene.model, goal.joint).v_index
         self._worst: float | None = None
 
     def observe(self, moment: Moment) -> None:

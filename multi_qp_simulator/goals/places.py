@@ -12,7 +12,8 @@ from multi_qp_controller.contacts.contact import ActiveContact
 from multi_qp_controller.contacts.support_polygon import margin_inside
 from multi_qp_controller.dynamics.kinematics import Group
 from multi_qp_scene.kinematic_trees import place_frames
-from multi_qp_scene.scene import Scene, State
+from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.scene import State
 from multi_qp_scene.schema import goals
 from multi_qp_scene.surfaces import Surface
 from multi_qp_simulator.goals.base import GoalResult, Moment, MonitoredGoal
@@ -21,9 +22,9 @@ from multi_qp_simulator.goals.base import GoalResult, Moment, MonitoredGoal
 class Pose(MonitoredGoal):
     """Pose of a frame at the end."""
 
-    def __init__(self, goal: goals.PoseGoal, scene: Scene) -> None:
+    def __init__(self, goal: goals.PoseGoal, scenario: Scenario) -> None:
         self._goal = goal
-        self._scene = scene
+        self._scene = scenario.scene
 
     def results(self, state: State, visited: list[str]) -> dict[str, GoalResult]:
         """Evaluate the pose."""
@@ -41,9 +42,9 @@ class Pose(MonitoredGoal):
 class Passed(MonitoredGoal):
     """Least distance of a frame from a position."""
 
-    def __init__(self, goal: goals.PassGoal, scene: Scene) -> None:
-        self._goal, self._model = goal, scene.model
-        self._frame, self._target = scene.frame_id(goal.frame), np.array(goal.target)
+    def __init__(self, goal: goals.PassGoal, scenario: Scenario) -> None:
+        self._goal, self._model = goal, scenario.scene.model
+        self._frame, self._target = scenario.scene.frame_id(goal.frame), np.array(goal.target)
         self._least, self._place = math.inf, np.full(3, math.nan)
 
     def observe(self, moment: Moment) -> None:
@@ -65,9 +66,9 @@ class Passed(MonitoredGoal):
 class Tilt(MonitoredGoal):
     """Largest angle of a frame's z axis from the vertical."""
 
-    def __init__(self, goal: goals.TiltGoal, scene: Scene) -> None:
+    def __init__(self, goal: goals.TiltGoal, scenario: Scenario) -> None:
         self._goal = goal
-        self._frame = scene.frame_id(goal.frame)
+        self._frame = scenario.scene.frame_id(goal.frame)
         self._worst: float | None = None
 
     def observe(self, moment: Moment) -> None:
@@ -87,9 +88,9 @@ class Tilt(MonitoredGoal):
 class Balance(MonitoredGoal):
     """Smallest margin of a centre of mass in the support polygon; the error is the deficit."""
 
-    def __init__(self, goal: goals.BalanceGoal, scene: Scene) -> None:
+    def __init__(self, goal: goals.BalanceGoal, scenario: Scenario) -> None:
         self._goal = goal
-        self._group = Group.of(scene, goal.subsystems)
+        self._group = Group.of(scenario.scene, goal.subsystems)
         self._least = math.inf
         self._contacts: dict[str, ActiveContact] = {}
         self._carrying: list[Surface] = []
@@ -123,7 +124,7 @@ class Balance(MonitoredGoal):
 class MinimumDistance(MonitoredGoal):
     """Smallest distance of monitored pairs; pairs that never came within their influence distance count as far."""
 
-    def __init__(self, goal: goals.ClearanceGoal, scene: Scene) -> None:
+    def __init__(self, goal: goals.ClearanceGoal, scenario: Scenario) -> None:
         self._goal = goal
         self._least = math.inf
         self._concerned: NDArray[np.bool_] | None = None

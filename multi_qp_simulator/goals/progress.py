@@ -6,7 +6,8 @@ import math
 
 from multi_qp_controller.references.random import RandomPoints
 from multi_qp_controller.tasks import PoseTask
-from multi_qp_scene.scene import Scene, State
+from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.scene import State
 from multi_qp_scene.schema import goals
 from multi_qp_simulator.goals.base import GoalResult, Moment, MonitoredGoal
 
@@ -14,7 +15,7 @@ from multi_qp_simulator.goals.base import GoalResult, Moment, MonitoredGoal
 class Tracking(MonitoredGoal):
     """RMS errors of a pose task."""
 
-    def __init__(self, goal: goals.TrackingGoal, scene: Scene) -> None:
+    def __init__(self, goal: goals.TrackingGoal, scenario: Scenario) -> None:
         self._goal = goal
         self._count = 0
         self._squares = {"position": 0.0, "rotation": 0.0}
@@ -42,7 +43,7 @@ class Tracking(MonitoredGoal):
 class Visited(MonitoredGoal):
     """Number of visits of a state."""
 
-    def __init__(self, goal: goals.StateGoal, scene: Scene) -> None:
+    def __init__(self, goal: goals.StateGoal, scenario: Scenario) -> None:
         self._goal = goal
 
     def results(self, state: State, visited: list[str]) -> dict[str, GoalResult]:
@@ -57,7 +58,7 @@ class Visited(MonitoredGoal):
 class Points(MonitoredGoal):
     """Number of random points missed; the error is the largest distance at which one was left."""
 
-    def __init__(self, goal: goals.PointsGoal, scene: Scene) -> None:
+    def __init__(self, goal: goals.PointsGoal, scenario: Scenario) -> None:
         self._goal = goal
         self._reference: RandomPoints | None = None
 

@@ -8,7 +8,8 @@ import numpy as np
 import pinocchio as pin
 
 from multi_qp_scene.arrays import Array
-from multi_qp_scene.scene import Scene, State
+from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.scene import State
 from multi_qp_scene.schema import goals
 from multi_qp_simulator.goals.base import GoalResult, Moment, MonitoredGoal
 from walking.generator import WalkingGenerator
@@ -24,8 +25,8 @@ class MeanVelocity(MonitoredGoal):
     where the mean velocity is the commanded one.
     """
 
-    def __init__(self, goal: goals.VelocityGoal, scene: Scene) -> None:
-        self._goal, self._scene = goal, scene
+    def __init__(self, goal: goals.VelocityGoal, scenario: Scenario) -> None:
+        self._goal, self._scene = goal, scenario.scene
         self._command, self._since = np.zeros(3), 0.0
         self._steps: int | None = None  # at the beginning of the stride
         self._last = 0

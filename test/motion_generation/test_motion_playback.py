@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from standing_behaviour import STANDING
 
+from contact_invariant.character_builder import character_of
 from contact_invariant.starts import with_refinement
 from contact_invariant.store import cache_path
 from contact_invariant.timed_plan import TimedPlan
@@ -18,6 +19,7 @@ from motion_generation.synthesised_states import synthesise_scenario, with_motio
 from multi_qp_controller.controller import Controller
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import load_scenario
+from multi_qp_scene.schema.behaviour import PositionTerm
 from multi_qp_scene.schema.mismatch import MismatchSpec, PushSpec
 from multi_qp_simulator.runner import run_scenario
 
@@ -61,6 +63,29 @@ def test_it_is_carried_out(made):
     assert result.succeeded and result.report["qp_failures"] == 0
     contacts = made[1].scenario.spec.states["motion"].generators["motion"].owned_contacts
     assert set(contacts) == {"left_foot_on_ground_floor", "right_foot_on_ground_floor"}
+
+
+def test_its_goal_is_that_of_its_task_terms(made, scenario):
+    """A term that is 5 cm beside what the motion was made for is not reached, and named."""
+    com = character_of(scenario).features_at(scenario.scene, scenario.scene.q0)[:2]
+    beside = PositionTerm(type="position", target=(com[0] + 0.05, com[1]))
+    played = made[1].scenario
+    behaviour = played.spec.behaviour.model_copy(update={"terms": [*played.spec.behaviour.terms, beside]})
+    other = replace(played, spec=played.spec.model_copy(update={"behaviour": behaviour}))
+    right, wrong = (run_scenario(one).report["goals"]["task_distance"] for one in (played, other))
+    assert right["reached"] and right["error"] < 0.02 and right["value"].startswith("stand: ")
+    assert not wrong["reached"] and wrong["error"] == pytest.approx(0.05, abs=0.02)
+    assert wrong["value"].startswith("position: centre of mass, end of phase 2")
+
+
+def test_its_goal_is_not_reached_by_one_that_is_pushed_over_at_rest_or_that_ends_early(made):
+    played = made[1].scenario
+    push = PushSpec(link="humanoid/torso", force=600.0, at=0.7, duration=0.2)
+    pushed = replace(played, spec=played.spec.model_copy(update={"mismatch": MismatchSpec(pushes=[push])}))
+    goals = run_scenario(pushed, backend="mujoco").report["goals"]
+    assert not goals["task_distance"]["reached"] or not goals["task_angle"]["reached"]
+    goals = run_scenario(played, duration=0.3).report["goals"]
+    assert goals["task_distance"]["error"] is None and not goals["task_distance"]["reached"]
 
 
 def test_a_foot_that_stands_has_no_task_error(tmp_path, monkeypatch):
@@ -181,7 +206,7 @@ def test_a_passage_on_a_diagonal_needs_the_gains_of_its_plan(tmp_path, monkeypat
     assert synthesise_scenario(scenario).passed
     (path,) = tmp_path.glob("multi_qp_controller/motions/*.npz")
     plan, other = TimedPlan.load(path), tmp_path / "without.npz"
-    push = PushSpec(link="quadruped/base_link", direction=(0.0, 1.0, 0.0), force=20.0, duration=0.1, at=1.0)
+    push = PushSpec(link="humanoid/torso", force=600.0, at=0.7, duration=0.2)
     pushed = replace(scenario, spec=scenario.spec.model_copy(update={"mismatch": MismatchSpec(pushes=[push])}))
     assert run_scenario(with_motion(pushed, plan, path), backend="mujoco").succeeded
     without = replace(plan, gains=plan.gains[:0])
