@@ -136,8 +136,10 @@ def touched_at_nodes(
 
 
 def feet_of(behaviour: BehaviourSpec) -> set[str]:
-    """Return the effectors that `stand` terms name."""
-    return {foot for term in behaviour.terms if isinstance(term, StandTerm) for foot in term.feet}
+    """Return the effectors that `stand` terms name; without such a term, all but those that touch the object."""
+    named = {foot for term in behaviour.terms if isinstance(term, StandTerm) for foot in term.feet}
+    hands = set() if behaviour.object is None else set(behaviour.object.hands)
+    return named or {name for one in behaviour.characters for name in one.effectors} - hands
 
 
 def overlaps_of(character: Character, behaviour: BehaviourSpec) -> Array:

@@ -254,10 +254,10 @@ def resting_at_start(
 ) -> NDArray[np.bool_]:
     """Return which patches of the character, other than feet, touch the surroundings in the start pose, (N,).
 
-    Feet are what terms `stand` name; without one, none does.
+    Without a term `stand`, none does, see `feet_of`.
     """
     touching, feet = touched_at_start(scene, character, surroundings) != "", feet_of(behaviour)
-    other = [bool(feet) and not (e.of_prop or e.on_prop or e.name in feet) for e in character.effectors]
+    other = [not (e.of_prop or e.on_prop or e.name in feet) for e in character.effectors]
     return np.asarray(touching & np.array(other))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,8 +12,12 @@ from contact_invariant.store import cache_path, store, stored
 from contact_invariant.timed_plan import TimedPlan
 from contact_invariant.window import first_window, target_of
 from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.meeting_pairs import link_of
+from multi_qp_scene.pairs import UNLISTED_INFLUENCE, UNLISTED_SECURITY
 from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.conditions import GeneratorConditionSpec
+from multi_qp_scene.schema.control import CollisionPairSpec
 from multi_qp_scene.schema.generator_spec import GeneratorSpec
 from multi_qp_scene.schema.generators import MotionPlaybackSpec, MotionReplanningSpec
 from multi_qp_scene.schema.goals import TaskTermsGoal
@@ -74,7 +78,7 @@ def synthesise_scenario(
 
 
 def with_motion(scenario: Scenario, plan: TimedPlan, path: Path) -> Scenario:
-    """Return the scenario with contacts, states that play a motion, and a goal for its task terms.
+    """Return the scenario with contacts, collision pairs and states that play a motion, and a goal for its task terms.
 
     Args:
         scenario: has a `behaviour`; its own contacts and tasks are retained.
@@ -128,14 +132,34 @@ def with_motion(scenario: Scenario, plan: TimedPlan, path: Path) -> Scenario:
         goals = {"task": TaskTermsGoal(type="task_terms"), **goals}
         ends = {"ends": plan.ends.tolist()}
         goals = {k: g.model_copy(update=ends) if isinstance(g, TaskTermsGoal) else g for k, g in goals.items()}
+    contacts = {**scenario.spec.contacts, **contacts}
+    pairs = [*scenario.spec.collisions.pairs, *_idle(scenario.scene, plan, contacts)]
     update = {
+        "contacts": contacts,
+        "collisions": scenario.spec.collisions.model_copy(update={"pairs": pairs}),
         "goals": goals,
-        "contacts": {**scenario.spec.contacts, **contacts},
         "states": states,
         "initial_state": "motion",
         "duration": max(scenario.spec.duration, float(plan.knots[-1]) + HOLD + 1.0),
     }
     return replace(scenario, spec=scenario.spec.model_copy(update=update))
+
+
+def _idle(scene: Scene, plan: TimedPlan, contacts: Mapping[str, ContactSpec]) -> list[CollisionPairSpec]:
+    """Return the pairs of links with patches that make no contact in a motion, and of all fixed links.
+
+    Only their joint angles are followed. Those that make one follow paths that clear solids, which a damper would slow.
+    """
+    pieces = scene.collision_model.geometryObjects
+    solids = dict.fromkeys(link_of(scene, k) for k, piece in enumerate(pieces) if piece.parentJoint == 0)
+    links = dict.fromkeys(scene.surfaces[str(name)].link for name in plan.surfaces)
+    touching = {scene.surfaces[name].link for one in contacts.values() for name in one.surfaces}
+    return [
+        CollisionPairSpec(bodies=(link, solid), influence=UNLISTED_INFLUENCE, security=UNLISTED_SECURITY)
+        for link in links
+        for solid in solids
+        if link not in touching
+    ]
 
 
 def _faces(scenario: Scenario) -> list[str]:

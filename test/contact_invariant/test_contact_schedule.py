@@ -11,6 +11,7 @@ from contact_invariant.contact_schedule import (
     OVERLAP,
     START,
     TRUNK_OVERLAP,
+    feet_of,
     node_times,
     overlaps_of,
     spans_of,
@@ -153,3 +154,9 @@ def test_only_feet_and_trunk_hold_contacts_for_longer(behaviour):
     assert found == {"left_foot": OVERLAP, "right_foot": OVERLAP, "left_hand": 0.0, "seat": TRUNK_OVERLAP}
     props = behaviour(effectors=EFFECTORS.replace("left_palm}", "left_palm, supports: false}"))
     assert overlaps_of(character_of(props), props.spec.behaviour).tolist() == [OVERLAP, OVERLAP, TRUNK_OVERLAP]
+
+
+def test_without_a_stand_term_feet_are_all_but_hands_of_the_object():
+    assert feet_of(load_scenario("carry").spec.behaviour) == {"left_foot", "right_foot"}
+    assert feet_of(load_scenario("walk_to").spec.behaviour) == {"left_foot", "right_foot"}
+    assert feet_of(load_scenario("handstand").spec.behaviour) == {"left_foot", "right_foot", "left_hand", "right_hand"}

@@ -123,6 +123,20 @@ def test_another_behaviour_is_another_motion(folder, scenario, monkeypatch):
     assert cache_path(faster) != cache_path(scenario)
 
 
+def test_links_that_make_no_contact_in_the_motion_keep_off_solids(folder, scenario, made):
+    (path,) = folder.glob("multi_qp_controller/motions/*.npz")
+    plan = TimedPlan.load(path)
+
+    def pairs(touched):
+        written = with_motion(scenario, replace(plan, touched=touched), path)
+        return {pair.bodies for pair in written.spec.collisions.pairs}
+
+    assert pairs(plan.touched) == {("humanoid/l_wrist_roll_link", "ground/ground_link")}
+    props = plan.touched.copy()
+    props[0, 2] = "ground/floor"
+    assert pairs(props) == set()
+
+
 def test_a_motion_of_another_character_is_refused(folder, scenario, made):
     (path,) = folder.glob("multi_qp_controller/motions/*.npz")
     plan = TimedPlan.load(path)
