@@ -79,8 +79,8 @@ class Refining:
         before, after = (self._audited(motion, one) for one in (found.before, found.motion))
         audit, iterations, seconds = after, found.iterations, found.seconds
         # With firm barriers from the start it needs more iterations, or diverges. What comes close only then is kept
-        # apart when it continues.
-        near, low = {"own links", "penetration"}, {"own links", "swing clearance"}
+        # apart when it continues; torques decrease further.
+        near, low = {"own links", "penetration", "torque"}, {"own links", "swing clearance"}
         for firm, causes in ((False, low), (True, set()), (True, near)):
             cramped = firm and not causes and _cramped(self._scene, after)
             if (after.passed and not cramped) or (causes and not causes & _missed(audit)):

@@ -73,11 +73,12 @@ def test_a_motion_that_breaks_bounds_or_is_cramped_is_refined_again_with_firm_ba
         ([["swing clearance"], []], [False, False]),
         ([["penetration"], ["penetration"], []], [False, True, True]),  # not with soft barriers again
         ([["slip"], ["own links"], []], [False, True, True]),
+        ([["torque"], ["torque"], []], [False, True, True]),
         ([["slip"], ["slip"]], [False, True]),
     ],
 )
 def test_a_refinement_continues_while_it_breaks_bounds(monkeypatch, missed, firmness):
-    """Firm barriers once, and again with the pairs that are near then, if links overlap or enter the surroundings."""
+    """Firm barriers once, and again if links overlap or enter the surroundings, or torques exceed their limits."""
     solved, audits = [], [[], *missed]  # the first is that of the simplified motion
 
     def solve(motion, touched, progress, last=None, *, firm=False):
