@@ -19,6 +19,11 @@ from multi_qp_scene.scene import Scene
 LIFT = 0.04
 #: Shares of its duration at the beginning and the end in which it moves up or down only.
 UPRIGHT = 0.15
+#: Power of the share s by which the lift is later if a limb lands on another character: its largest is at s = 0.79.
+LATE = 3
+#: Share of the top speed from which a limb counts as fast, as in the audit; and as it descends to another character,
+#: where it makes up for what it is behind its path.
+FAST, FAST_DESCENT = 0.5, 0.35
 
 
 class SwingPaths:
@@ -27,7 +32,8 @@ class SwingPaths:
     A limb drags that leaves a surface and returns to it, and is below the bound of the swing clearance where it moves
     at half of its top speed or above, as the audit has it. It is lifted by 64 s³ (1 - s)³ `LIFT`, s from 0 at the
     beginning to 1 at the end of the swing, and moves with the speed of minimum jerk in the middle of its duration, so
-    that it moves while it is high.
+    that it moves while it is high. One that lands on a surface of another character, and is below this bound where it
+    descends to it, is lifted by the same of s³, and keeps its speed: it comes from elsewhere, and has far to go.
     """
 
     def __init__(
@@ -49,29 +55,33 @@ class SwingPaths:
         """
         self._scene, self._character, self._data = scene, character, scene.model.createData()
         (self._times, self._q), self._spans, self._planned = nodes, spans, planned
-        self._lifted: set[tuple[int, int]] = set()
+        self._lifted: dict[tuple[int, int], int] = {}
 
     def lift(self, limbs: set[str]) -> None:
         """Lift the limbs of these names in the swings in which they would drag."""
         for i, limb in enumerate(self._character.limbs):
             own = sorted((s for s in self._spans if s.effector == i), key=lambda span: span.begin)
             for left, landed in pairwise(own):
-                if limb.name in limbs and left.surface == landed.surface and self._drags(left, landed):
-                    self._lifted.add((i, landed.begin))
+                same = left.surface == landed.surface
+                if limb.name in limbs and (same or landed.base is not None) and self._drags(left, landed):
+                    self._lifted[i, landed.begin] = 1 if same else LATE
 
     def _drags(self, left: Span, landed: Span) -> bool:
-        """Return whether a limb is low where it is fast between two contacts with a surface."""
+        """Return whether a limb is low where it is fast between two contacts, or as it descends to another surface."""
         nodes = np.arange(left.end, landed.begin + 1)
         if len(nodes) < 3:
             return False
         i, local = left.effector, self._character.limbs[left.effector].corners
         poses = [self.pose(i, k, self._along(i, k)) for k in nodes.tolist()]
         corners = np.array([local @ X.rotation.T + X.translation for X in poses])
-        place, normal = landed.pose_at(landed.begin).translation, landed.normal_at(landed.begin)
-        heights = ((corners - place) @ normal).min(axis=1)
+        normal = landed.normal_at(landed.begin)
+        places = np.array([landed.pose_at(k).translation for k in nodes.tolist()])
+        heights = ((corners - places[:, None]) @ normal).min(axis=1)
         velocities = np.gradient(corners.mean(axis=1), self._times[nodes], axis=0)
         speeds = np.linalg.norm(velocities - np.outer(velocities @ normal, normal), axis=1)
-        return bool(heights[speeds >= 0.5 * speeds.max()].min() < Bounds().clearance)
+        begin, share = (0, FAST) if left.surface == landed.surface else (int(heights.argmax()), FAST_DESCENT)
+        fast = speeds[begin:] >= share * speeds.max()
+        return bool(heights[begin:][fast].min(initial=np.inf) < Bounds().clearance)
 
     def at(self, k: int, active: list[Span]) -> dict[int, float]:
         """Return where in the simplified motion, in nodes, each limb is followed that swings to a contact."""
@@ -114,7 +124,7 @@ class SwingPaths:
         begin, landed = self._swing(i, k)
         if (i, landed.begin) not in self._lifted:
             return None
-        s = (k - begin) / (landed.begin - begin)
+        s = ((k - begin) / (landed.begin - begin)) ** self._lifted[i, landed.begin]
         return LIFT * 64.0 * (s * (1.0 - s)) ** 3
 
     def _swing(self, i: int, k: int) -> tuple[int, Span]:
@@ -138,6 +148,6 @@ class SwingPaths:
     def _share(self, i: int, k: int, begin: int, end: int) -> float:
         """Return the share of its way that a patch has made at a node of its swing."""
         share = (k - begin) / (end - begin)
-        if (i, end) not in self._lifted:
+        if self._lifted.get((i, end)) != 1:
             return share
         return float(minimum_jerk(np.clip((share - UPRIGHT) / (1.0 - 2.0 * UPRIGHT), 0.0, 1.0), 1.0)[0])

@@ -1,11 +1,15 @@
 """Paths of swinging limbs in a refinement."""
 
+from dataclasses import replace
+
 import numpy as np
 import pinocchio as pin
 
 from contact_invariant.audit import Bounds
 from contact_invariant.character_builder import character_of
 from contact_invariant.contact_schedule import Span
+from contact_invariant.moving_surfaces import MovingSurface
+from contact_invariant.surroundings import TouchableRectangle
 from contact_invariant.swing_paths import LIFT, SwingPaths
 
 FLOOR = "ground/floor"
@@ -70,3 +74,26 @@ def test_a_path_begins_and_ends_at_the_contacts(behaviour):
         X, Y = moved.pose(0, k, at), as_it_is.pose(0, k, at)
         np.testing.assert_allclose(X.translation - Y.translation, [shift, 0.0, 0.0], atol=1e-9)
         np.testing.assert_allclose(X.rotation, Y.rotation, atol=1e-9)
+
+
+def test_a_foot_that_skims_along_another_character_is_lifted_as_it_descends(behaviour):
+    """From the ground onto a surface that is 0.1 m higher; on a fixed one, it follows the simplified motion."""
+    for base, height, lifted in ((True, 0.11, True), (True, 0.19, False), (False, 0.11, False)):
+        paths, q = swinging(behaviour, 0.0)
+        q[:, 2] += np.where(np.arange(21) < 10, height * np.arange(21) / 10.0, np.linspace(2 * height - 0.1, 0.1, 21))
+        left, landed = paths._spans
+        face = TouchableRectangle("bearer/back", pin.SE3.Identity(), np.ones(2))
+        rests = MovingSurface(0.02 * np.arange(21.0), [pin.SE3.Identity()] * 21, face)
+        pose = pin.SE3(landed.pose.rotation, landed.pose.translation + [0.0, 0.0, 0.1])
+        paths._spans = [left, replace(landed, surface=face.name, pose=pose, base=rests if base else None)]
+        before = [paths.at(k, [])[0] for k in range(6, 20)]
+        paths.lift({"left_foot"})
+        assert (paths.lifted(0, 16) is not None) == lifted
+        assert [paths.at(k, [])[0] for k in range(6, 20)] == before
+        if lifted:
+            places = np.array([paths.pose(0, k, paths.at(k, [])[0]).translation for k in range(6, 20)])
+            speeds = np.linalg.norm(np.gradient(places[:, :2], 0.02, axis=0), axis=1)
+            above = places[:, 2] - pose.translation[2]
+            fast = (speeds > 0.5 * speeds.max()) & (np.arange(14) >= above.argmax())
+            assert fast.any() and above[fast].min() > Bounds().clearance
+            assert above[-1] < 0.02 and paths.lifted(0, 9) < 0.001
