@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import coal
@@ -32,6 +33,7 @@ class ClearanceResidual(crocoddyl.ResidualModelAbstract):
         margins: list[float],
         geometry: tuple[pin.GeometryModel, pin.GeometryData],
         dampers: Sequence[WatchedPair | None] = (),
+        placed: Mapping[int, tuple[pin.SE3, pin.Motion]] = MappingProxyType({}),
     ) -> None:
         """Prepare for pairs of indices of pieces, and the margin of each [m].
 
@@ -43,6 +45,7 @@ class ClearanceResidual(crocoddyl.ResidualModelAbstract):
             margins: of each pair [m].
             geometry: with these pairs among its own, and data that several residuals share.
             dampers: velocity damper of each pair, None if it has none.
+            placed: pose and twist in the world of pieces that something else moves, by index.
         """
         damped = [(k, one) for k, one in enumerate(dampers) if one is not None]
         super().__init__(state, len(pairs) + len(damped), nu, True, bool(damped), False)
@@ -57,11 +60,17 @@ class ClearanceResidual(crocoddyl.ResidualModelAbstract):
         pieces = self._geometry.geometryObjects
         self._joints = [(pieces[a].parentJoint, pieces[b].parentJoint) for a, b in pairs]
         self._moving, self._ends = np.unique([self._joints[k] for k in self._damped], return_inverse=True)
+        self._placed = {piece: placed[piece][0] for pair in pairs for piece in pair if piece in placed}
+        self._given = np.zeros((len(damped), 2, 6))
+        for row, k in enumerate(self._damped):
+            for end, piece in enumerate(pairs[k]):
+                if piece in placed:
+                    self._given[row, end] = placed[piece][1].vector
 
     def calc(self, data: Any, x: Any, u: Any = None) -> None:
         """Compute the residual."""
         kinematics = data.shared.pinocchio
-        pin.updateGeometryPlacements(self._model, kinematics, self._geometry, self._found)
+        self._place(kinematics)
         found = [pin.computeDistance(self._geometry, self._found, index) for index in self._index]
         distances = np.array([result.min_distance for result in found])
         r = self._margins - distances
@@ -70,10 +79,15 @@ class ClearanceResidual(crocoddyl.ResidualModelAbstract):
             r = np.append(r, self._approaches(kinematics, [found[k] for k in self._damped]) - allowed)
         data.r = np.maximum(0.0, r)
 
+    def _place(self, kinematics: pin.Data) -> None:
+        pin.updateGeometryPlacements(self._model, kinematics, self._geometry, self._found)
+        for piece, X in self._placed.items():
+            self._found.oMg[piece] = X
+
     def _approaches(self, kinematics: pin.Data, found: list[coal.DistanceResult]) -> Array:
         """Return how fast the pieces of each pair with a damper approach each other, (dampers,) [m/s]."""
         moving = [pin.getVelocity(self._model, kinematics, j, pin.WORLD).vector for j in self._moving.tolist()]
-        twists = np.array(moving)[self._ends.reshape(-1, 2)]
+        twists = np.array(moving)[self._ends.reshape(-1, 2)] + self._given
         n = np.array([result.normal for result in found])  # from the first piece to the second
         speeds = np.zeros(len(found))
         for end, sign in ((0, 1.0), (1, -1.0)):
@@ -87,7 +101,7 @@ class ClearanceResidual(crocoddyl.ResidualModelAbstract):
         kinematics, nv, count = data.shared.pinocchio, self._model.nv, len(self._margins)
         Rx = np.zeros((count + len(self._damped), 2 * nv))
         if (data.r > 0.0).any():
-            pin.updateGeometryPlacements(self._model, kinematics, self._geometry, self._found)
+            self._place(kinematics)
         for k in np.flatnonzero(data.r[:count] > 0.0):
             Rx[k, :nv] = self._slope(kinematics, int(k))
         for j in np.flatnonzero(data.r[count:] > 0.0):

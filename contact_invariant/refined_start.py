@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from types import MappingProxyType
 
 import numpy as np
 import pinocchio as pin
@@ -17,7 +16,7 @@ from contact_invariant.character import behaviour_of
 from contact_invariant.character_builder import character_of
 from contact_invariant.contact_schedule import node_times
 from contact_invariant.motion import Motion, rotations
-from contact_invariant.moving_surfaces import Load, MovingSurface
+from contact_invariant.moving_surfaces import Load, MovingPiece, MovingSurface
 from contact_invariant.refined_audit import RefinedAudit, RefinedAuditor
 from contact_invariant.refined_plan import refined_plan
 from contact_invariant.refinement import Refinement, Refiner, continued, together
@@ -25,6 +24,7 @@ from contact_invariant.synthesis import Progress, Synthesiser
 from contact_invariant.timed_plan import TimedPlan
 from contact_invariant.whole_body import WholeBodyMotion
 from multi_qp_scene.arrays import Array
+from multi_qp_scene.pairs import watched_pairs
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
 
@@ -62,6 +62,7 @@ class Refining:
         self._scene, self._character, self._behaviour = scenario.scene, maker.character, behaviour_of(scenario)
         self._terms, surroundings = maker.problem.terms, maker.problem.surroundings
         self._surroundings = surroundings
+        self._dampers = [pair for pair in watched_pairs(scenario.scene, scenario.spec.collisions) if pair.damper]
         self._refiners = []
         for name in maker.character.names:
             part = alone(scenario, name)
@@ -116,37 +117,74 @@ class Refining:
         """Return the refinement, each character by itself, with the path of the object.
 
         It continues `last` if given, with firmer barriers if `firm`. A character that touches another one follows its
-        surfaces as that moves before, that one bears the forces, and the first one follows what this has changed.
+        surfaces as that moves before, that one bears the forces, and the first one follows what this has changed. Each
+        keeps clear of the other one as that moves before.
         """
         count, touchable = len(self._refiners), self._character.touchable
         parts = dict[int, Refinement]() if last is None else dict(enumerate(last.parts))
         bearers = [k for k in range(count) if touchable and touchable[k]]
         others = [k for k in range(count) if k not in bearers]
-        one = partial(self._one, motion, touched, progress, firm=firm)
-        moving = self._surfaces(motion, bearers, parts)
+        times, before = node_times(motion.spline_knots), list[Array]()
+        if count > 1:
+            alone = [motion_alone(motion, self._character, k) for k in range(count)]
+            before = [refiner.postures(one) for refiner, one in zip(self._refiners, alone, strict=True)]
+
+        def now() -> list[Array]:
+            """Return the postures of all as they are refined, or in the simplified motion."""
+            return [parts[k].motion.q if k in parts else q for k, q in enumerate(before)]
+
+        def one(k: int, moving: Mapping[str, MovingSurface], loads: tuple[Load, ...] = ()) -> Refinement:
+            others = tuple(self._others(k, times, now(), before)) if count > 1 else ()
+            return self._one(
+                motion, touched, progress, k, parts.get(k), firm=firm, moving=moving, loads=loads, others=others
+            )
+
+        moving = self._surfaces(bearers, times, now())
         for k in others:
-            parts[k] = one(k, parts.get(k), moving=moving)
+            parts[k] = one(k, moving)
         for k in bearers:
             pushes = {name: push for other in others for name, push in parts[other].pushes.items()}
             loads = [self._refiners[k].load(moving[name], push) for name, push in pushes.items()]
-            parts[k] = one(k, parts.get(k), loads=tuple(loads))
+            parts[k] = one(k, {}, tuple(loads))
         for k in others if bearers else []:
-            parts[k] = continued(parts[k], one(k, parts[k], moving=self._surfaces(motion, bearers, parts)))
+            parts[k] = continued(parts[k], one(k, self._surfaces(bearers, times, now())))
         found = [parts[k] for k in range(count)]
-        before = self._together([part.before for part in found], motion, touched)
+        simplified = self._together([part.before for part in found], motion, touched)
         after = self._together([part.motion for part in found], motion, touched)
-        return together(found, before, after)
+        return together(found, simplified, after)
 
-    def _surfaces(
-        self, motion: Motion, bearers: Sequence[int], parts: Mapping[int, Refinement]
-    ) -> dict[str, MovingSurface]:
-        """Return the surfaces of characters that others touch, as they are refined, or in the simplified motion."""
-        found, times = dict[str, MovingSurface](), node_times(motion.spline_knots)
+    def _surfaces(self, bearers: Sequence[int], times: Array, postures: Sequence[Array]) -> dict[str, MovingSurface]:
+        """Return the surfaces that others touch of characters with postures at the nodes."""
+        found = dict[str, MovingSurface]()
         for k in bearers:
-            simplified = motion_alone(motion, self._character, k)
-            q = parts[k].motion.q if k in parts else self._refiners[k].postures(simplified)
-            found |= self._refiners[k].surfaces(self._character.touchable[k], times, q)
+            found |= self._refiners[k].surfaces(self._character.touchable[k], times, postures[k])
         return found
+
+    def _others(
+        self, k: int, times: Array, postures: Sequence[Array], before: Sequence[Array]
+    ) -> Iterator[MovingPiece]:
+        """Yield the pieces of all characters but one, which its surfaces that they touch keep no distance from.
+
+        Args:
+            k: index of that one.
+            times: of the nodes, (M + 1,) [s].
+            postures: of each character there, (M + 1, nq).
+            before: those of the simplified motion.
+        """
+        touchable = self._character.touchable
+        bears = self._refiners[k].joints(touchable[k]) if touchable else frozenset()
+        names = [piece.name for piece in self._scene.collision_model.geometryObjects]
+        for other, refiner in enumerate(self._refiners):
+            if other == k:
+                continue
+            touching = refiner.joints(refiner.effectors)
+            for joint, pieces in refiner.pieces(times, postures[other], before[other]).items():
+                for piece in pieces:
+                    index = names.index(piece.name)
+                    ends = ((pair, pair.first, pair.second) for pair in self._dampers)
+                    dampers = {names[b if a == index else a]: pair for pair, a, b in ends if index in (a, b)}
+                    touches = bears if joint in touching else frozenset[int]()
+                    yield replace(piece, touches=touches, dampers=dampers)
 
     def _one(
         self,
@@ -157,8 +195,9 @@ class Refining:
         before: Refinement | None,
         *,
         firm: bool,
-        moving: Mapping[str, MovingSurface] = MappingProxyType({}),
-        loads: tuple[Load, ...] = (),
+        moving: Mapping[str, MovingSurface],
+        loads: tuple[Load, ...],
+        others: tuple[MovingPiece, ...],
     ) -> Refinement:
         """Return the refinement of the k-th character, see `Refiner.refine`."""
         character = self._character
@@ -171,6 +210,7 @@ class Refining:
             carried=partial(carried_at, motion, character, k, touched, mass=mass),
             moving=moving,
             loads=loads,
+            others=others,
             time_limit=self._behaviour.time_limit,
             progress=progress,
             before=before,

@@ -12,6 +12,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from contact_invariant.capsules import touching_joints
 from contact_invariant.carried import Carried
 from contact_invariant.character import GRAVITY, Character, behaviour_of
 from contact_invariant.contact_schedule import (
@@ -28,7 +29,7 @@ from contact_invariant.contact_schedule import (
     without_short_gaps,
 )
 from contact_invariant.motion import Motion
-from contact_invariant.moving_surfaces import Load, LoadedActuation, MovingSurface
+from contact_invariant.moving_surfaces import Load, LoadedActuation, MovingPiece, MovingSurface
 from contact_invariant.multiple_shooting import MultipleShooting
 from contact_invariant.optional_crocoddyl import crocoddyl
 from contact_invariant.postures import postures_of
@@ -160,6 +161,7 @@ class Refiner:
         carried: Callable[[Array], Carried | None] = lambda times: None,
         moving: Mapping[str, MovingSurface] = MappingProxyType({}),
         loads: tuple[Load, ...] = (),
+        others: tuple[MovingPiece, ...] = (),
         time_limit: float,
         progress: Progress | None,
         before: Refinement | None = None,
@@ -174,6 +176,7 @@ class Refiner:
             carried: the object at the times of the nodes.
             moving: surfaces of another character, by name.
             loads: what another character does to surfaces.
+            others: pieces of another character, which are kept clear of.
             time_limit: computing time after which the motion so far is returned [s].
             progress: called with the name of the stage, the iteration and the cost.
             before: refinement of the same motion to begin with; pairs of own links that are near in it are kept apart
@@ -183,7 +186,8 @@ class Refiner:
         begin = time.process_time()
         with threadpool_limits(1):
             guess, simplified, held = self._guess(motion, touched, strict, carried, moving)
-            guess = replace(guess, loads=loads, refined=None if before is None else before.motion.q)
+            refined = None if before is None else before.motion.q
+            guess = replace(guess, loads=loads, others=others, refined=refined)
             problem = self._problem(guess, FIRMER if firm else 1.0)
             return self._solved(problem, guess, simplified, held, begin + time_limit, begin, progress, before)
 
@@ -204,8 +208,44 @@ class Refiner:
                 pin.forwardKinematics(scene.model, data, one)
                 poses.append(data.oMi[surface.joint_id].copy())
             face = rectangle(surface, scene.model.frames[surface.frame_id].placement)
-            found[surface.name] = MovingSurface(face, times, poses)
+            found[surface.name] = MovingSurface(times, poses, face)
         return found
+
+    def pieces(self, times: Array, q: Array, before: Array) -> dict[int, list[MovingPiece]]:
+        """Return the pieces of each joint of the character along postures at the nodes, (M + 1, nq).
+
+        Args:
+            times: of the nodes, (M + 1,) [s].
+            q: present postures.
+            before: those of the simplified motion.
+        """
+        scene, found = self._scenario.scene, dict[int, list[MovingPiece]]()
+        data, shapes = scene.model.createData(), scene.collision_model.createData()
+        own = {
+            k: piece
+            for k, piece in enumerate(scene.collision_model.geometryObjects)
+            if piece.name.split("/")[0] == self._character.name
+        }
+        poses: dict[int, list[pin.SE3]] = {k: [] for k in own}
+        for one in (*q, *before):
+            pin.updateGeometryPlacements(scene.model, data, scene.collision_model, shapes, one)
+            for k in own:
+                poses[k].append(shapes.oMg[k].copy())
+        for k, piece in own.items():
+            at, simplified = poses[k][: len(q)], poses[k][len(q) :]
+            moving = MovingPiece(times, at, piece.name, piece.geometry, simplified)
+            found.setdefault(piece.parentJoint, []).append(moving)
+        return found
+
+    def joints(self, surfaces: Sequence[str]) -> frozenset[int]:
+        """Return the joints whose links touch with surfaces of the character."""
+        scene = self._scenario.scene
+        return frozenset(joint for name in surfaces for joint in touching_joints(scene, scene.surfaces[name]))
+
+    @property
+    def effectors(self) -> list[str]:
+        """Full names of the surfaces with which it touches."""
+        return [effector.surface for effector in self._character.effectors]
 
     def load(self, surface: MovingSurface, wrenches: Array) -> Load:
         """Return what another character does to such a surface."""

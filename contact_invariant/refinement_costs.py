@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from types import MappingProxyType
@@ -18,7 +18,7 @@ from contact_invariant.clearance_residual import ClearanceResidual
 from contact_invariant.contact_schedule import Span, feet_of
 from contact_invariant.cost_sum import CostSum
 from contact_invariant.limit_residual import LimitSpeedResidual
-from contact_invariant.moving_surfaces import Load
+from contact_invariant.moving_surfaces import Load, MovingPiece
 from contact_invariant.optional_crocoddyl import crocoddyl
 from contact_invariant.residuals import LINK_MARGIN
 from contact_invariant.swing_paths import SwingPaths
@@ -93,6 +93,7 @@ class Guess:
         carried: the object at the nodes.
         refined: postures of the refinement that is continued, (M + 1, nq); None if there is none.
         loads: what another character does to surfaces.
+        others: pieces of another character.
     """
 
     times: Array
@@ -105,6 +106,7 @@ class Guess:
     carried: Carried | None = None
     refined: Array | None = None
     loads: tuple[Load, ...] = ()
+    others: tuple[MovingPiece, ...] = ()
 
 
 def torque_limits_of(scene: Scene) -> Array:
@@ -127,7 +129,7 @@ class CostFactory:
         self._extent = EXTENT if behaviour is None else min(EXTENT, behaviour.extent)
         self._data, self._com_data = self._scene.model.createData(), self._scene.model.createData()
         self._limit = torque_limits_of(self._scene)
-        self._pairs, self._feet = _Pairs(scenario, character), feet_of(behaviour_of(scenario))
+        self._pairs, self._feet = _Pairs(scenario, character, guess.others), feet_of(behaviour_of(scenario))
         self._paths = SwingPaths(self._scene, character, (guess.times, guess.q), guess.spans, guess.planned)
         if firmness > 1.0 or guess.refined is not None:
             self._paths.lift({limb.name for limb in character.limbs if not limb.on_prop})
@@ -164,12 +166,15 @@ class CostFactory:
         high = SWING_MARGIN if self._firmness > 1.0 else OUTSIDE_MARGIN
         refined = None if self._guess.refined is None else self._guess.refined[k]
         lifts = {i: height for i in swings if (height := self._paths.lifted(i, k)) is not None}
-        pairs = self._pairs.near(postures, swings, active, self._soon(k), self._solid(k), high, refined, lifts)
+        placed = self._pairs.placed(k)
+        pairs = self._pairs.near(postures, swings, active, self._soon(k), self._solid(k), high, refined, lifts, k)
         if pairs:
             ends, margins, weights = (list(column) for column in zip(*pairs, strict=True))
             dampers = [self._pairs.dampers.get(pair) if self._firmness > 1.0 else None for pair in ends]
             approaches = [APPROACH for damper in dampers if damper is not None]
-            residual = ClearanceResidual(self._state, self._nu, self._scene, ends, margins, self._pairs.shared, dampers)
+            residual = ClearanceResidual(
+                self._state, self._nu, self._scene, ends, margins, self._pairs.shared, dampers, placed
+            )
             factors = np.concatenate([OVERLAP * np.array(weights), approaches])
             costs.squares("clearance", residual, self._firmness * factors)
         return costs.sum
@@ -308,16 +313,23 @@ class CostFactory:
 class _Pairs:
     """Pairs of pieces that must stay apart: own links and surroundings, and pairs of own links.
 
-    The latter are those that the model lists, and all that the QP keeps apart, which may come as close as surroundings.
+    Links of another character are surroundings that move. Pairs of own links are those that the model lists, and all
+    that the QP keeps apart, which may come as close as surroundings.
 
     Attributes:
         shared: geometry with these pairs, and its data.
-        dampers: velocity dampers of the QP between own links, by the indices of both pieces.
+        dampers: velocity dampers of the QP between own links, and with those of another character, by the indices of
+            both pieces.
     """
 
-    def __init__(self, scenario: Scenario, character: Character) -> None:
+    def __init__(self, scenario: Scenario, character: Character, others: Sequence[MovingPiece] = ()) -> None:
         scene, self._character, self._feet = scenario.scene, character, feet_of(behaviour_of(scenario))
-        pieces = list(scene.collision_model.geometryObjects)
+        shapes = scene.collision_model.copy()
+        self._others = {
+            shapes.addGeometryObject(pin.GeometryObject(one.name, 0, 0, pin.SE3.Identity(), one.shape)): one
+            for one in others
+        }
+        pieces = list(shapes.geometryObjects)
         own = [k for k, piece in enumerate(pieces) if piece.name.split("/")[0] == character.name]
         other = [k for k in range(len(pieces)) if k not in set(own)]
         self._link = {k: scene.model.frames[pieces[k].parentFrame].name for k in own}
@@ -326,7 +338,8 @@ class _Pairs:
         self._joints = {e.name: touching_joints(scene, scene.surfaces[e.surface]) for e in character.effectors}
         apart = {frozenset(pair) for pair in character.apart}
         inside = [(a, b) for a in own for b in own if a < b and frozenset((self._link[a], self._link[b])) in apart]
-        outside = [(a, b) for a in own for b in other]
+        touches = {k: self._others[k].touches if k in self._others else frozenset() for k in other}
+        outside = [(a, b) for a in own for b in other if self._joint[a] not in touches[b]]
         listed = {frozenset(pair) for pair in character.close}
         watched = [pair for pair in watched_pairs(scene, scenario.spec.collisions) if pair.damper]
         self.dampers = {
@@ -338,11 +351,21 @@ class _Pairs:
         close += unlisted
         self._inside, self._close = set(inside), set(close)
         self._names = [piece.name for piece in pieces]
+        self.dampers |= {
+            (a, b): one.dampers[self._names[a]]
+            for b, one in self._others.items()
+            for a in own
+            if self._names[a] in one.dampers
+        }
         known = {*scene.subsystems, *scene.environment}
-        self._of_prop = {k for k in other if self._names[k].split("/")[0] not in known}
-        geometry = convex_geometry(scene.collision_model, inside + close + outside)
+        self._of_prop = {k for k in other if self._names[k].split("/")[0] not in known} - self._others.keys()
+        geometry = convex_geometry(shapes, inside + close + outside)
         self.shared = geometry, geometry_data(geometry)
-        self._search = OverlapSearch(scene.model, scene.collision_model, inside + close + outside, margin=NEAR)
+        self._search = OverlapSearch(scene.model, shapes, inside + close + outside, margin=NEAR)
+
+    def placed(self, k: int) -> dict[int, tuple[pin.SE3, pin.Motion]]:
+        """Return pose and twist in the world of each piece of another character at a node."""
+        return {piece: (one.poses[k], one.poses[k].act(one.twist(k))) for piece, one in self._others.items()}
 
     def _is_tip(self, effector: Effector) -> bool:
         """Return whether an effector is a point of a link that is no foot, and whose shape may enter surfaces."""
@@ -358,6 +381,7 @@ class _Pairs:
         high: float,
         refined: Array | None = None,
         lifts: Mapping[int, float] = MappingProxyType({}),
+        node: int = 0,
     ) -> list[tuple[tuple[int, int], float, float]]:
         """Return pairs near at any posture, without links whose patches touch and their surroundings: margins, weights.
 
@@ -376,6 +400,7 @@ class _Pairs:
                 motion by far, and come close to what they were not near. Without it, pairs that only the QP lists are
                 left out.
             lifts: height by which swinging limbs are lifted above that posture [m].
+            node: the node.
         """
         patches = [self._character.effectors[span.effector] for span in active]
         points = [self._character.effectors[i] for i in soon]
@@ -383,10 +408,13 @@ class _Pairs:
         tips = {joint for e in points if self._is_tip(e) for joint in self._joints[e.name]}
         eased = {j: off**2 for i, off in soon.items() for j in self._joints[self._character.effectors[i].name]}
         found = []
-        seen = {k: self._search.distances(q) for k, q in postures.items()}
+        others = {at: {piece: one.before_at(at) for piece, one in self._others.items()} for at in postures}
+        seen = {at: self._search.distances(q, others[at]) for at, q in postures.items()}
         own = {self._surface_joint[self._character.limbs[i].name]: seen[k] for i, k in swings.items()}
         lifted = {self._surface_joint[self._character.limbs[i].name]: height for i, height in lifts.items()}
-        close = [*seen.values()] if refined is None else [*seen.values(), self._search.distances(refined)]
+        close = [*seen.values()]
+        if refined is not None:
+            close.append(self._search.distances(refined, {k: X for k, (X, _) in self.placed(node).items()}))
         for index in dict.fromkeys(index for distances in close for index in distances):
             a, b = (int(k) for k in self._search.pairs[index])
             if (a, b) in self._inside:
@@ -408,7 +436,8 @@ class _Pairs:
                 had = had if any(index in distances for distances in seen.values()) else OUTSIDE_MARGIN
                 had += lifted.get(self._joint[a], 0.0)
                 least = OUTSIDE_MARGIN * eased.get(self._joint[a], 1.0)
-                margin = POINT_MARGIN if self._joint[a] in tips else max(least, min(high, had))
-                moves_firmly = (self._joint[a] in own or self._joint[a] in tips) and high > OUTSIDE_MARGIN
-                found.append(((a, b), margin, CLOSE if moves_firmly else 1.0))
+                is_tip = self._joint[a] in tips and b not in self._others
+                margin = POINT_MARGIN if is_tip else max(least, min(high, had))
+                moves_firmly = (self._joint[a] in own or is_tip) and high > OUTSIDE_MARGIN
+                found.append(((a, b), margin, CLOSE if moves_firmly or (a, b) in self.dampers else 1.0))
         return found

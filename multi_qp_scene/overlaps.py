@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 import coal
 import numpy as np
@@ -67,11 +68,13 @@ class OverlapSearch:
         self._halves = np.array([half for _, half in boxes]).reshape(-1, 3)
         self._views = pose_views(self._found.oMg) if listed else None
 
-    def _near(self, q: Array) -> list[int]:
+    def _near(self, q: Array, placed: Mapping[int, pin.SE3]) -> list[int]:
         """Return the indices of the pairs whose bounding boxes are closer than the margin at q, (nq,)."""
         if not len(self.pairs):
             return []
         pin.updateGeometryPlacements(self._model, self._data, self._geometry, self._found, q)
+        for piece, X in placed.items():
+            self._found.oMg[piece] = X
         poses = self._poses()[self._pieces]
         R = poses[:, :9].reshape(-1, 3, 3)  # transposed: pinocchio stores columns
         centres = poses[:, 9:] + np.einsum("kji,kj->ki", R, self._centres)
@@ -81,9 +84,15 @@ class OverlapSearch:
         meet = (low[a] <= high[b]).all(axis=1) & (low[b] <= high[a]).all(axis=1)
         return list(np.flatnonzero(meet).tolist())
 
-    def distances(self, q: Array) -> dict[int, float]:
-        """Return the signed distance [m] of each pair closer than the margin at q, (nq,), by its index."""
-        measured = ((k, float(pin.computeDistance(self._geometry, self._found, k).min_distance)) for k in self._near(q))
+    def distances(self, q: Array, placed: Mapping[int, pin.SE3] = MappingProxyType({})) -> dict[int, float]:
+        """Return the signed distance [m] of each pair closer than the margin at q, (nq,), by its index.
+
+        Args:
+            q: configuration.
+            placed: poses in the world of pieces that something else moves, by index.
+        """
+        near = self._near(q, placed)
+        measured = ((k, float(pin.computeDistance(self._geometry, self._found, k).min_distance)) for k in near)
         return {k: distance for k, distance in measured if distance < self._margin}
 
     def _poses(self) -> Array:

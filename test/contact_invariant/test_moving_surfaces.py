@@ -32,7 +32,7 @@ def surface():
     s = (1.0 - np.cos(np.pi * times / times[-1])) / 2.0
     turns = [pin.exp3(one * np.array([0.3, 0.4, 0.0])) for one in s]
     return MovingSurface(
-        FACE, times, [pin.SE3(R, one * np.array([0.2, 0.0, 0.1])) for R, one in zip(turns, s, strict=True)]
+        times, [pin.SE3(R, one * np.array([0.2, 0.0, 0.1])) for R, one in zip(turns, s, strict=True)], FACE
     )
 
 
@@ -74,7 +74,7 @@ def _rolled_out(body, surface, *, point=False):
 def test_a_patch_follows_a_surface_that_moves(body, surface):
     errors, _, _ = _rolled_out(body, surface)
     assert np.abs(errors).max() < 6e-3  # Euler's steps of up to 1.3 cm and 0.03 rad
-    still = MovingSurface(FACE, surface.times, [surface.poses[0]] * NODES)
+    still = MovingSurface(surface.times, [surface.poses[0]] * NODES, FACE)
     errors, _, _ = _rolled_out(body, still)
     assert np.abs(errors).max() < 1e-6
 
