@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from types import MappingProxyType
 
 import numpy as np
@@ -213,13 +214,14 @@ def without_creeping(
         q: postures at the nodes, (M + 1, nq).
     """
     found, data, fixed = touched.copy(), scene.model.createData(), {face.name for face in surroundings.faces}
+    gaps: dict[tuple[int, int, int], list[bool]] = {}  # by contact variable: joined patches are held together
     for i, effector in enumerate(character.effectors):
         made = np.flatnonzero(touched[:, i])
-        for last, again in zip(made[:-1], made[1:], strict=True):
+        for last, again in pairwise(made.tolist()):
             if again == last + 1 or touched[last, i] != touched[again, i] or touched[last, i] not in fixed:
                 continue
             poses = []
-            for k in range(int(last), int(again) + 1):
+            for k in range(last, again + 1):
                 pin.framesForwardKinematics(scene.model, data, q[k])
                 poses.append(data.oMf[scene.surfaces[effector.surface].frame_id].copy())
             moved = [float(np.linalg.norm(X.translation - poses[0].translation)) for X in poses]
@@ -227,8 +229,11 @@ def without_creeping(
             corners = np.vstack([effector.corners @ X.rotation.T + X.translation for X in poses])
             heights = surroundings.distances(corners).reshape(len(poses), -1).min(axis=1)
             still = max(moved) < CREEP and (effector.point or max(turned) < TWIST)
-            if still and heights.max() < LOW:
-                found[last:again, i] = touched[last, i]
+            low = heights.max() < LOW
+            gaps.setdefault((character.variables[i], last, again), []).append(bool(still and low))
+    for (variable, last, again), creeping in gaps.items():
+        for i in np.flatnonzero(np.array(character.variables) == variable) if all(creeping) else []:
+            found[last:again, i] = touched[last, i]
     return found
 
 

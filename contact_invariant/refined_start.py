@@ -27,6 +27,7 @@ from multi_qp_scene.arrays import Array
 from multi_qp_scene.pairs import watched_pairs
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
+from multi_qp_scene.schema.behaviour import BehaviourSpec, RestTerm
 
 #: Distance from a joint limit below which a motion is refined again with firm barriers, although it passes: the dampers
 #: of the QP brake there. Joints that start closer are allowed as much beyond [rad].
@@ -61,6 +62,7 @@ class Refining:
         """
         self._scene, self._character, self._behaviour = scenario.scene, maker.character, behaviour_of(scenario)
         self._terms, surroundings = maker.problem.terms, maker.problem.surroundings
+        self._strict = strict_phases(self._behaviour)
         self._surroundings = surroundings
         self._dampers = [pair for pair in watched_pairs(scenario.scene, scenario.spec.collisions) if pair.damper]
         self._refiners = []
@@ -206,7 +208,7 @@ class Refining:
         return self._refiners[k].refine(
             motion_alone(motion, character, k),
             np.where(on_prop, "", touched)[:, own_effectors(character, k)],
-            set(self._terms.phases),
+            self._strict,
             carried=partial(carried_at, motion, character, k, touched, mass=mass),
             moving=moving,
             loads=loads,
@@ -236,6 +238,12 @@ class Refining:
             touches[:, np.array(own)[free]] = part.touched[:, free]
         roots = tuple(int(scene.model.joints[body.root].idx_q) for body in character.bodies)
         return WholeBodyMotion(times, q, touches, roots)
+
+
+def strict_phases(behaviour: BehaviourSpec) -> set[int]:
+    """Return the phases at whose end the refinement holds the centre of mass, as all terms but `rest` ask for."""
+    terms = (term for term in behaviour.terms if not isinstance(term, RestTerm))  # contacts hold patches that rest
+    return {(term.phase or behaviour.phases) - 1 for term in terms}
 
 
 def _cramped(scene: Scene, audit: RefinedAudit) -> bool:

@@ -58,13 +58,16 @@ class SwingPaths:
         self._lifted: dict[tuple[int, int], int] = {}
 
     def lift(self, limbs: set[str]) -> None:
-        """Lift the limbs of these names in the swings in which they would drag."""
+        """Lift the limbs of these names, and those joined to them, in the swings in which they would drag."""
+        variables, lifted = np.array(self._character.variables), dict[tuple[int, int], int]()
         for i, limb in enumerate(self._character.limbs):
             own = sorted((s for s in self._spans if s.effector == i), key=lambda span: span.begin)
             for left, landed in pairwise(own):
                 same = left.surface == landed.surface
                 if limb.name in limbs and (same or landed.base is not None) and self._drags(left, landed):
-                    self._lifted[i, landed.begin] = 1 if same else LATE
+                    for k in np.flatnonzero(variables == variables[i]).tolist():
+                        lifted[k, landed.begin] = 1 if same else LATE
+        self._lifted |= lifted
 
     def _drags(self, left: Span, landed: Span) -> bool:
         """Return whether a limb is low where it is fast between two contacts, or as it descends to another surface."""

@@ -106,6 +106,27 @@ def test_a_patch_that_creeps_is_held(behaviour):
     assert [held(*one) for one in ((0.01, 0.0), (0.02, 0.0), (0.01, 0.01))] == [True, False, False]
 
 
+def test_joined_points_are_held_together():
+    """The foot turns about its inner toe point, and its outer one moves by 9 mm, or by 2 cm: then both swing."""
+    scenario = load_scenario("get_up_from_belly")
+    scene, character = scenario.scene, character_of(scenario)
+    inner, outer = (character.index(f"left_toes_{side}") for side in ("inner", "outer"))
+    touched = np.full((20, len(character.effectors)), "", dtype="<U12")
+    touched[:5, [inner, outer]] = touched[15:, [inner, outer]] = FLOOR
+    data, root = scene.model.createData(), pin.XYZQUATToSE3(scene.q0[:7])
+    pin.framesForwardKinematics(scene.model, data, scene.q0)
+    places = [data.oMf[scene.surfaces[character.effectors[i].surface].frame_id].translation for i in (inner, outer)]
+
+    def held(moved):
+        q = np.tile(scene.q0, (21, 1))
+        turn = pin.rpy.rpyToMatrix(0.0, 0.0, moved / np.linalg.norm(places[1] - places[0]))
+        q[10:, :7] = pin.SE3ToXYZQUAT(pin.SE3(turn, places[0] - turn @ places[0]) * root)
+        found = without_creeping(scene, character, surroundings_of(scene, "humanoid"), touched, q) == FLOOR
+        return [bool(found[:, i].all()) for i in (inner, outer)]
+
+    assert [held(0.009), held(0.02)] == [[True, True], [False, False]]
+
+
 def test_a_foot_rolls_onto_its_sole_about_the_point_that_touches():
     """In the simplified motion, the toes have moved by 3 cm as the sole lands."""
     scenario = load_scenario(str(Path(__file__).with_name("kneel_from_belly.yaml")))

@@ -8,7 +8,7 @@ import pytest
 
 from contact_invariant.audit import Finding
 from contact_invariant.refined_audit import RefinedAudit
-from contact_invariant.refined_start import ROOM, Refining, _cramped
+from contact_invariant.refined_start import ROOM, Refining, _cramped, strict_phases
 from contact_invariant.refinement import Refinement
 
 
@@ -31,6 +31,12 @@ def test_a_motion_is_cramped_if_a_joint_is_close_to_its_limit_unless_it_starts_t
     assert [_cramped(scene, make(room)) for room in (ROOM + 0.001, ROOM - 0.001, -0.1)] == [False, True, True]
     scene.q0[:] = make(0.01).postures.q[0]
     assert [_cramped(scene, make(room)) for room in (0.01, 0.009 - ROOM)] == [False, True]
+
+
+def test_the_centre_of_mass_is_free_where_patches_rest(behaviour):
+    terms = "{type: rest, patches: [left_foot], phase: 1}, {type: upright, phase: 2, weight: 0.9}"
+    given = behaviour(phases=3, terms=terms).spec.behaviour
+    assert strict_phases(given) == {1, 2}  # it stands at the end
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from contact_invariant.contact_schedule import Span
 from contact_invariant.moving_surfaces import MovingSurface
 from contact_invariant.surroundings import TouchableRectangle
 from contact_invariant.swing_paths import LIFT, SwingPaths
+from multi_qp_scene.scenario import load_scenario
 
 FLOOR = "ground/floor"
 
@@ -64,6 +65,35 @@ def test_feet_that_would_drag_are_lifted(behaviour):
     heights = places[:, 2] - places[0, 2]
     assert heights.max() > LIFT and heights[speeds > 0.5 * speeds.max()].min() > Bounds().clearance
     assert speeds[0] < 0.1 * speeds.max()
+
+
+def test_joined_points_are_lifted_together():
+    """Toes whose inner point alone would drag: the foot rolls, which has the outer one higher."""
+    scenario = load_scenario("get_up_from_belly")
+    scene, character = scenario.scene, character_of(scenario)
+    points = [character.index(f"left_toes_{side}") for side in ("inner", "outer")]
+    times, q, data = np.linspace(0.0, 0.4, 21), np.tile(scene.q0, (21, 1)), scene.model.createData()
+    frames = [scene.surfaces[character.effectors[i].surface].frame_id for i in points]
+    pin.framesForwardKinematics(scene.model, data, scene.q0)
+    inner, root = data.oMf[frames[0]].translation.copy(), pin.XYZQUATToSE3(scene.q0[:7])
+    poses = []
+    for k, turn in enumerate(np.linspace(0.0, np.pi, 21)):
+        R = pin.rpy.rpyToMatrix(0.3 * np.sin(turn), 0.0, 0.0)
+        shift = np.array([0.1 * (1.0 - np.cos(turn)), 0.0, 0.01 * np.sin(turn)])
+        q[k, :7] = pin.SE3ToXYZQUAT(pin.SE3(R, inner - R @ inner + shift) * root)
+        pin.framesForwardKinematics(scene.model, data, q[k])
+        poses.append([data.oMf[frame].copy() for frame in frames])
+    up, spans = np.eye(3)[2], []
+    for j, i in enumerate(points):
+        spans += [Span(i, 0, 1, FLOOR, poses[0][j], up), Span(i, 20, 20, FLOOR, poses[20][j], up)]
+    planned = np.ones((20, len(character.effectors)), dtype=bool)
+    planned[1:, points] = False
+    alone = SwingPaths(scene, character, (times, q), [span for span in spans if span.effector == points[1]], planned)
+    paths = SwingPaths(scene, character, (times, q), spans, planned)
+    for one in (alone, paths):
+        one.lift({character.effectors[i].name for i in points})
+    assert alone.lifted(points[1], 10) is None
+    assert [paths.lifted(i, 10) is not None for i in points] == [True, True]
 
 
 def test_a_path_begins_and_ends_at_the_contacts(behaviour):
