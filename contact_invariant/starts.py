@@ -20,10 +20,10 @@ if TYPE_CHECKING:  # crocoddyl is an optional dependency
 
 
 #: Bounds that a simplified motion may miss and still be refined: the refinement holds such swings as contacts, or keeps
-#: them off the ground; it moves contacts onto their surfaces, without overhang; it keeps all links apart, of which the
-#: synthesis knows the listed pairs and those with surroundings alone; and contacts that bear nothing for an instant
-#: between two samples press.
-REFINED = {"swing clearance", "contact gap", "own links", "penetration", "flight"}
+#: them off the ground; it moves contacts onto their surfaces, without overhang, where they do not slip; it keeps all
+#: links apart, of which the synthesis knows the listed pairs and those with surroundings alone; and contacts that bear
+#: nothing for an instant between two samples press.
+REFINED = {"swing clearance", "contact gap", "contact slip", "own links", "penetration", "flight"}
 
 
 @dataclass(frozen=True)
