@@ -104,9 +104,14 @@ def _goals(goals: dict[str, dict[str, Any]]) -> Table:
             escape(name),
             "" if goal["error"] is None else f"{goal['error']:.4g}",
             "" if goal["tolerance"] is None else f"{goal['tolerance']:.4g}",
-            "[green]reached[/green]" if goal["reached"] else "[red]not reached[/red]",
+            "[green]reached[/green]" if goal["reached"] else f"[red]not reached[/red]{_what(goal['value'])}",
         )
     return table
+
+
+def _what(value: Any) -> str:
+    """Return the value of a goal that is a name, such as the worst task term, to append to a result."""
+    return f": {escape(value)}" if isinstance(value, str) else ""
 
 
 def _print_failure(console: Console, failure: dict[str, Any]) -> None:

@@ -14,8 +14,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from multi_qp_cli.main import COMMANDS, main
+from multi_qp_cli.report_view import _goals
 from multi_qp_scene.resources import scenario_names
 
 ROOT = Path(__file__).parents[2]
@@ -173,6 +175,14 @@ def test_status_is_1_if_goals_are_not_reached(standing, multi_qp):
     assert "goals not reached; completed" in out
     report = json.loads(standing.with_name("r.json").read_text())
     assert report["completed"] and not report["goals"]["stays"]["reached"]
+
+
+def test_a_goal_that_is_not_reached_says_at_what(capsys):
+    goal = {"value": "strike: left_hand", "target": None, "error": 0.04, "tolerance": 0.03, "reached": False}
+    Console().print(_goals({"task_distance": goal, "upright": goal | {"value": 0.2}}))
+    first, second = (line.split() for line in capsys.readouterr().out.splitlines()[1:3])
+    assert first == ["task_distance", "0.04", "0.03", "not", "reached:", "strike:", "left_hand"]
+    assert second == ["upright", "0.04", "0.03", "not", "reached"]
 
 
 def test_status_is_1_if_the_duration_is_too_short(standing, multi_qp):
