@@ -26,7 +26,7 @@ from contact_invariant.character import behaviour_of
 from motion_generation.synthesised_states import with_motion
 from multi_qp_cli.main import exit_status
 from multi_qp_scene.executor import Lost, executor_of, in_order
-from multi_qp_scene.scenario import Scenario, load_scenario
+from multi_qp_scene.scenario import load_scenario
 from multi_qp_simulator.robustness import RANDOMISED
 from multi_qp_simulator.runner import RunResult, run_scenario
 
@@ -146,7 +146,7 @@ def _measure(row: BehaviourRow, name: str, options: argparse.Namespace) -> None:
 def _trial(job: StartJob, backends: Sequence[str]) -> BehaviourTrial:
     maker = job.starts
     start = maker.one(job.seed)
-    played = {k: _played(maker.scenario, maker, start, k) for k in backends if start.passed}
+    played = {k: _played(maker, start, k) for k in backends if start.passed}
     return BehaviourTrial(start, _figures(maker, start), played)
 
 
@@ -166,13 +166,13 @@ def _figures(maker: Starts, start: Start) -> tuple[PostureFigures, ...]:
     )
 
 
-def _played(scenario: Scenario, maker: Starts, start: Start, backend: str) -> Played:
+def _played(maker: Starts, start: Start, backend: str) -> Played:
     """Play a motion."""
     plan = maker.plan(start)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "motion.npz"
         plan.save(path)
-        played = with_motion(scenario, plan, path)
+        played = with_motion(maker.scenario, plan, path)
         if backend == MISMATCH:
             backend = "mujoco"
             spec = played.spec.model_copy(update={"mismatch": RANDOMISED})

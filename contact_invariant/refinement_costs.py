@@ -167,7 +167,7 @@ class CostFactory:
         refined = None if self._guess.refined is None else self._guess.refined[k]
         lifts = {i: height for i in swings if (height := self._paths.lifted(i, k)) is not None}
         placed = self._pairs.placed(k)
-        pairs = self._pairs.near(postures, swings, active, self._soon(k), self._solid(k), high, refined, lifts, k)
+        pairs = self._pairs.near(postures, swings, active, self._soon(k), self._solid(k), high, refined, lifts, placed)
         if pairs:
             ends, margins, weights = (list(column) for column in zip(*pairs, strict=True))
             dampers = [self._pairs.dampers.get(pair) if self._firmness > 1.0 else None for pair in ends]
@@ -381,7 +381,7 @@ class _Pairs:
         high: float,
         refined: Array | None = None,
         lifts: Mapping[int, float] = MappingProxyType({}),
-        node: int = 0,
+        placed: Mapping[int, tuple[pin.SE3, pin.Motion]] = MappingProxyType({}),
     ) -> list[tuple[tuple[int, int], float, float]]:
         """Return pairs near at any posture, without links whose patches touch and their surroundings: margins, weights.
 
@@ -400,7 +400,7 @@ class _Pairs:
                 motion by far, and come close to what they were not near. Without it, pairs that only the QP lists are
                 left out.
             lifts: height by which swinging limbs are lifted above that posture [m].
-            node: the node.
+            placed: pieces of another character at the node.
         """
         patches = [self._character.effectors[span.effector] for span in active]
         points = [self._character.effectors[i] for i in soon]
@@ -414,7 +414,7 @@ class _Pairs:
         lifted = {self._surface_joint[self._character.limbs[i].name]: height for i, height in lifts.items()}
         close = [*seen.values()]
         if refined is not None:
-            close.append(self._search.distances(refined, {k: X for k, (X, _) in self.placed(node).items()}))
+            close.append(self._search.distances(refined, {k: X for k, (X, _) in placed.items()}))
         for index in dict.fromkeys(index for distances in close for index in distances):
             a, b = (int(k) for k in self._search.pairs[index])
             if (a, b) in self._inside:

@@ -130,8 +130,6 @@ def with_motion(scenario: Scenario, plan: TimedPlan, path: Path) -> Scenario:
     goals = scenario.spec.goals
     if behaviour.online is None:  # targets of later windows are not known yet
         goals = {"task": TaskTermsGoal(type="task_terms"), **goals}
-        ends = {"ends": plan.ends.tolist()}
-        goals = {k: g.model_copy(update=ends) if isinstance(g, TaskTermsGoal) else g for k, g in goals.items()}
     contacts = {**scenario.spec.contacts, **contacts}
     pairs = [*scenario.spec.collisions.pairs, *_idle(scenario.scene, plan, contacts)]
     update = {
@@ -146,7 +144,7 @@ def with_motion(scenario: Scenario, plan: TimedPlan, path: Path) -> Scenario:
 
 
 def _idle(scene: Scene, plan: TimedPlan, contacts: Mapping[str, ContactSpec]) -> list[CollisionPairSpec]:
-    """Return the pairs of links with patches that make no contact in a motion, and of all fixed links.
+    """Return pairs of all fixed links and each link with patches that make no contact in a motion.
 
     Only their joint angles are followed. Those that make one follow paths that clear solids, which a damper would slow.
     """

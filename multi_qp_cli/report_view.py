@@ -104,14 +104,18 @@ def _goals(goals: dict[str, dict[str, Any]]) -> Table:
             escape(name),
             "" if goal["error"] is None else f"{goal['error']:.4g}",
             "" if goal["tolerance"] is None else f"{goal['tolerance']:.4g}",
-            "[green]reached[/green]" if goal["reached"] else f"[red]not reached[/red]{_what(goal['value'])}",
+            _verdict(goal),
         )
     return table
 
 
-def _what(value: Any) -> str:
-    """Return the value of a goal that is a name, such as the worst task term, to append to a result."""
-    return f": {escape(value)}" if isinstance(value, str) else ""
+def _verdict(goal: dict[str, Any]) -> str:
+    """Return whether a goal is reached; if not, or without a bound, at what, if its value is a name."""
+    unbounded = goal["error"] is not None and goal["tolerance"] is None
+    if goal["reached"] and not unbounded:
+        return "[green]reached[/green]"
+    what = f": {escape(goal['value'])}" if isinstance(goal["value"], str) else ""
+    return ("not bounded" if unbounded else "[red]not reached[/red]") + what
 
 
 def _print_failure(console: Console, failure: dict[str, Any]) -> None:

@@ -259,23 +259,25 @@ class TaskTermsGoal(GoalBase):
     """Bounds of the task terms of the scenario's `behaviour`, at the ends of their phases, and at the end of the run.
 
     A motion that is played has this goal under the name `task`, with the bounds of the audit, unless the scenario gives
-    other bounds under this name. It needs CasADi.
+    other bounds under this name. It needs CasADi. At the end of the run, velocities are not evaluated.
 
     Attributes:
         distance: of each term, maximum [m].
         angle: of each term, maximum [rad].
-        ends: ends of the phases [s]; those of the motion that is played if left out.
+        speed: of each velocity in a term, maximum of the difference in each direction [m/s]; reported, not bounded, if
+            left out.
     """
 
     type: Literal["task_terms"]
     distance: Length = 0.03
     angle: Tolerance = 0.0873
-    ends: list[Time] = []
+    speed: Positive | None = None
 
     def check(self, scenario: ScenarioChecker, key: Key) -> None:
-        """Check that there is a behaviour."""
-        if scenario.spec.behaviour is None:
-            scenario.report_error(key, "a goal of type `task_terms` needs a `behaviour`")
+        """Check that there is a behaviour, whose terms stay the same."""
+        behaviour = scenario.spec.behaviour
+        if behaviour is None or behaviour.online is not None:
+            scenario.report_error(key, "a goal of type `task_terms` needs a `behaviour` without `online`")
 
 
 GoalSpec = Annotated[

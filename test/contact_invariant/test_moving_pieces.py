@@ -124,7 +124,7 @@ def test_links_keep_clear_of_another_character_where_it_is(parts, pieces):
     q[0] += 0.25
 
     def found(active=(), high=OUTSIDE_MARGIN, refined=None, node=0):
-        near = pairs.near({0: q}, {}, list(active), {}, None, high, refined, node=node)
+        near = pairs.near({0: q}, {}, list(active), {}, None, high, refined, placed=pairs.placed(node))
         return {(names[a], b): (margin, weight) for (a, b), margin, weight in near}
 
     foot = (FOOT, of_other[TRUNK])

@@ -1,5 +1,7 @@
 """Task terms: derivatives, times, and the way from any inclination to standing."""
 
+from dataclasses import replace
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -7,8 +9,12 @@ import pytest
 from contact_invariant.character_builder import character_of
 from contact_invariant.problem import SynthesisProblem
 from contact_invariant.surroundings import surroundings_of
+from contact_invariant.task_measurement import measured_terms
 from contact_invariant.task_terms import TaskTerms
 from multi_qp_scene.errors import ConfigError, MultiQpError
+from multi_qp_scene.scene import State
+from multi_qp_scene.schema.goals import TaskTermsGoal
+from multi_qp_simulator.goals import GoalMonitor
 
 TERMS = """{type: position, target: [0.3, 0.1, 0.8], phase: 1}, {type: direction, yaw: 0.4},
     {type: strike, effector: right_hand, target: [0.5, -0.15, 1.0], velocity: [1.5, 0, 0], phase: 2},
@@ -39,6 +45,42 @@ def test_jacobians_are_derivatives(terms, scenario, character, pitch):
             step = h * np.eye(len(z))[k]
             ahead, behind = (np.array(function(*np.split(moved, 2))[0]).ravel() for moved in (z + step, z - step))
             np.testing.assert_allclose((ahead - behind) / (2 * h), J[:, k], rtol=1e-5, atol=2e-5)
+
+
+def test_terms_are_measured_in_a_state_with_its_velocities(scenario, character):
+    """A character that slides rigidly along x, which moves patches and centre of mass by as much as the root."""
+    q, v = scenario.scene.q0, np.zeros(scenario.scene.nv)
+    v[:3] = pin.XYZQUATToSE3(q[:7]).rotation.T @ [0.3, 0.0, 0.0]
+    still, sliding = (dict_of(measured_terms(scenario, 3 * [State(q, w)])) for w in (0.0 * v, v))
+    com = character.features_at(scenario.scene, q)[:3]
+    found = [np.ravel(one["position: centre of mass, end of phase 1"]) for one in (still, sliding)]
+    np.testing.assert_allclose(found, 2 * [com - [0.3, 0.1, 0.8]], atol=5e-3)  # that of the full model
+    for name in (
+        "stand: velocity of the centre of mass, end of phase 1",
+        "stand: velocity of left_foot, end of phase 1",
+    ):
+        np.testing.assert_allclose(still[name], np.zeros(3), atol=1e-9)
+        np.testing.assert_allclose(sliding[name], [0.3, 0.0, 0.0], atol=1e-6)
+    np.testing.assert_allclose(sliding["strike: right_hand velocity, end of phase 2"], [-1.2, 0.0, 0.0], atol=1e-6)
+
+
+def dict_of(values):
+    found = {}
+    for name, _, value in values:
+        found.setdefault(name, []).append(value)
+    return found
+
+
+def test_a_goal_on_task_terms_needs_a_behaviour_and_a_motion(behaviour, refusal):
+    path = behaviour().path
+    goal = "goals: {task: {type: task_terms, speed: 0.5}}\nbehaviour:"
+    scenario = behaviour()
+    spec = scenario.spec.model_copy(update={"goals": {"task": TaskTermsGoal(type="task_terms")}})
+    with pytest.raises(MultiQpError, match="needs a state with a generator `motion_playback`"):
+        GoalMonitor(replace(scenario, spec=spec))
+    online = goal.replace("behaviour:", "behaviour:\n  online: {speed: 0.3}")
+    text = refusal(path, "behaviour:", online)
+    assert "goals.task" in text and "without `online`" in text
 
 
 @pytest.mark.parametrize("pitch", [-3.0, -np.pi / 2, -1.0, 1.0, np.pi / 2, 2.5])

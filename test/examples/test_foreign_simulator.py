@@ -52,7 +52,6 @@ def test_its_world_is_the_scene_of_the_scenario():
 
 
 def test_velocity_of_a_floating_base_is_in_its_own_frame():
-    pytest.importorskip("rclpy")
     sys.path.insert(0, str(FOLDER))
     try:
         from foreign_simulator import World
@@ -73,7 +72,6 @@ def test_velocity_of_a_floating_base_is_in_its_own_frame():
 
 @pytest.mark.slow
 def test_the_controller_reaches_the_goals_in_it(tmp_path):
-    pytest.importorskip("rclpy")
     from multi_qp_cli.node_processes import on_this_machine
 
     environment = {**os.environ, **on_this_machine(), "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}

@@ -179,10 +179,12 @@ def test_status_is_1_if_goals_are_not_reached(standing, multi_qp):
 
 def test_a_goal_that_is_not_reached_says_at_what(capsys):
     goal = {"value": "strike: left_hand", "target": None, "error": 0.04, "tolerance": 0.03, "reached": False}
-    Console().print(_goals({"task_distance": goal, "upright": goal | {"value": 0.2}}))
-    first, second = (line.split() for line in capsys.readouterr().out.splitlines()[1:3])
+    free = goal | {"value": "strike: velocity", "tolerance": None, "reached": True}
+    Console().print(_goals({"task_distance": goal, "upright": goal | {"value": 0.2}, "task_speed": free}))
+    first, second, third = (line.split() for line in capsys.readouterr().out.splitlines()[1:4])
     assert first == ["task_distance", "0.04", "0.03", "not", "reached:", "strike:", "left_hand"]
     assert second == ["upright", "0.04", "0.03", "not", "reached"]
+    assert third == ["task_speed", "0.04", "not", "bounded:", "strike:", "velocity"]
 
 
 def test_status_is_1_if_the_duration_is_too_short(standing, multi_qp):

@@ -1,6 +1,5 @@
 """Execution of jobs on the workers of a Dask cluster."""
 
-import importlib
 import os
 import signal
 import subprocess
@@ -8,14 +7,13 @@ import sys
 import time
 from types import SimpleNamespace
 
+import distributed
 import pytest
 
 from multi_qp_cli.main import BAD_INPUT, SUCCESS, main
+from multi_qp_scene import cluster
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.executor import executor_of
-
-pytest.importorskip("distributed")
-cluster = importlib.import_module("multi_qp_scene.cluster")
 
 
 def worker(threads=1):
@@ -47,7 +45,7 @@ def dask(*arguments):
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
     """Return the address of a scheduler with two workers."""
-    distributed, file = pytest.importorskip("distributed"), tmp_path_factory.mktemp("dask") / "scheduler.json"
+    file = tmp_path_factory.mktemp("dask") / "scheduler.json"
     scheduler = dask("scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", str(file))
     options = ("--nthreads", "1", "--nworkers", "2", "--no-dashboard", "--local-directory", str(file.parent))
     workers = dask("worker", "--scheduler-file", str(file), *options)
@@ -105,7 +103,6 @@ with executor_of(1, {address!r}) as executor:
 
 @pytest.mark.slow
 def test_a_cluster_that_ends_ends_the_run(monkeypatch, tmp_path):
-    distributed = pytest.importorskip("distributed")
     monkeypatch.setattr(cluster, "ABSENCE", 1.0)
     with distributed.LocalCluster(1, threads_per_worker=1, dashboard_address=None) as there:
         with (

@@ -36,6 +36,5 @@ def test_results_are_put_in_order():
 
 @pytest.mark.parametrize("address", ["nonsense", "ftp://here:1"])
 def test_an_address_that_is_none_is_refused(address):
-    pytest.importorskip("distributed")
     with pytest.raises(MultiQpError, match=r"expected an address as tcp://host:8786, got"):
         executor_of(1, address)
