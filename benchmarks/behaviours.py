@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contact_invariant.character import behaviour_of
+from contact_invariant.contact_schedule import feet_of
 from motion_generation.synthesised_states import with_motion
 from multi_qp_cli.main import exit_status
 from multi_qp_scene.executor import Lost, executor_of, in_order
@@ -154,14 +155,15 @@ def _figures(maker: Starts, start: Start) -> tuple[PostureFigures, ...]:
     from contact_invariant.posture_figures import posture_figures
 
     scene, character = maker.scenario.scene, maker.maker.character
+    feet = feet_of(behaviour_of(maker.scenario))
     if start.refined is None:
         times, motion = start.postures.times, start.synthesis.motion
         phases = np.clip(np.searchsorted(motion.knots, times, side="right") - 1, 0, len(motion.contacts) - 1)
-        return (posture_figures(scene, character, start.postures.q, motion.contacts[phases]),)
+        return (posture_figures(scene, character, start.postures.q, motion.contacts[phases], feet),)
     before, after = start.refined.refinement.before, start.refined.refinement.motion
     audits = (start.refined.before, before), (start.refined.audit, after)
     return tuple(
-        posture_figures(scene, character, audit.postures.q, motion.contacts(audit.postures.times) != "")
+        posture_figures(scene, character, audit.postures.q, motion.contacts(audit.postures.times) != "", feet)
         for audit, motion in audits
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,10 +19,10 @@ APART = 0.02
 
 @dataclass(frozen=True)
 class PostureFigures:
-    """Figures of a motion; legs are the limbs that touch at its start, arms the others.
+    """Figures of a motion; legs are the limbs of feet, arms the others.
 
     Attributes:
-        knee: mean angle between the first two segments of legs in contact, 0 when stretched [rad].
+        knee: mean angle between the first two segments of legs in contact, 0 when stretched [rad]; NaN without one.
         arm: mean angle of the first segment of arms from hanging [rad]; NaN without arms.
         height: least height of the root above the lowest leg's patch, relative to that at the start.
     """
@@ -31,7 +32,9 @@ class PostureFigures:
     height: float
 
 
-def posture_figures(scene: Scene, character: Character, q: Array, in_contact: NDArray[np.bool_]) -> PostureFigures:
+def posture_figures(
+    scene: Scene, character: Character, q: Array, in_contact: NDArray[np.bool_], feet: Collection[str]
+) -> PostureFigures:
     """Measure a motion.
 
     Args:
@@ -39,12 +42,13 @@ def posture_figures(scene: Scene, character: Character, q: Array, in_contact: ND
         character: its effectors.
         q: postures at even intervals, (m, nq).
         in_contact: whether each effector is in contact, (m, N).
+        feet: names of the feet's effectors, see `feet_of`.
     """
     data, knees, hanging, heights = scene.model.createData(), [], [], []
     pin.forwardKinematics(scene.model, data, q[0])
     limbs = [(i, limb) for i, limb in enumerate(character.limbs) if len(_segments(data, limb)) > 1]  # not the back
-    legs = [(i, limb) for i, limb in limbs if in_contact[0, i]]
-    arms = [limb for i, limb in limbs if not in_contact[0, i]]
+    legs = [(i, limb) for i, limb in limbs if limb.name in feet]
+    arms = [limb for i, limb in limbs if limb.name not in feet]
     for m, posture in enumerate(q):
         pin.framesForwardKinematics(scene.model, data, posture)
         soles = [data.oMf[scene.surfaces[limb.surface].frame_id].translation[2] for _, limb in legs]
@@ -54,8 +58,8 @@ def posture_figures(scene: Scene, character: Character, q: Array, in_contact: ND
                 first, second = _segments(data, limb)[:2]
                 knees.append(_angle(first, second))
         hanging += [_angle(_segments(data, limb)[0], np.array([0.0, 0.0, -1.0])) for limb in arms]
-    arm = float(np.mean(hanging)) if hanging else float("nan")
-    return PostureFigures(float(np.mean(knees)), arm, float(min(heights) / heights[0]))
+    knee, arm = (float(np.mean(angles)) if angles else float("nan") for angles in (knees, hanging))
+    return PostureFigures(knee, arm, float(min(heights) / heights[0]))
 
 
 def _segments(data: pin.Data, limb: Effector) -> Array:

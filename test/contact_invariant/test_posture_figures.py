@@ -6,6 +6,8 @@ import pytest
 from contact_invariant.character_builder import character_of
 from contact_invariant.posture_figures import posture_figures
 
+FEET = {"left_foot", "right_foot"}
+
 
 def test_knees_arms_and_height_are_those_of_the_joints(behaviour):
     scenario = behaviour()
@@ -20,13 +22,13 @@ def test_knees_arms_and_height_are_those_of_the_joints(behaviour):
     q[:, index("SHOULDER_P")] = -np.pi / 2  # arms ahead
     q[1, index("KNEE_P")[0]] = 1.5  # of the leg that is not in contact then
     contact = np.array([[True, True, False, False, False], [False, True, False, False, False]])
-    found = posture_figures(scene, character, q, contact)
+    found = posture_figures(scene, character, q, contact, FEET)
     assert found.knee == pytest.approx(0.5, abs=0.01) and found.arm == pytest.approx(np.pi / 2, abs=0.1)
     assert found.height == pytest.approx(1.0, abs=1e-9)
     q[1, 2] -= 0.3
     q[1, index("HIP_P")] = -1.0
     q[1, index("KNEE_P")] = 2.0
-    assert posture_figures(scene, character, q, contact).height < 0.7
+    assert posture_figures(scene, character, q, contact, FEET).height < 0.7
 
 
 def test_a_patch_behind_a_chain_that_bends_nowhere_has_no_figures(behaviour):
@@ -34,5 +36,13 @@ def test_a_patch_behind_a_chain_that_bends_nowhere_has_no_figures(behaviour):
     scenario = behaviour(effectors=f"{{{feet}, back: {{surface: back}}}}")
     character, contact = character_of(scenario), np.array([[True, True, False]])
     assert [limb.name for limb in character.limbs] == ["left_foot", "right_foot", "back"]
-    found = posture_figures(scenario.scene, character, scenario.scene.q0[None], contact)
+    found = posture_figures(scenario.scene, character, scenario.scene.q0[None], contact, FEET)
     assert np.isnan(found.arm) and found.height == pytest.approx(1.0)
+
+
+def test_one_that_lies_has_its_legs_all_the_same(behaviour):
+    """No patch of a limb is in contact at the start, or at all."""
+    scenario = behaviour()
+    none = np.zeros((1, 5), dtype=bool)
+    found = posture_figures(scenario.scene, character_of(scenario), scenario.scene.q0[None], none, FEET)
+    assert np.isnan(found.knee) and found.arm < 0.5 and found.height == pytest.approx(1.0)
