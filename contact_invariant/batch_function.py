@@ -6,13 +6,15 @@ CasADi's virtual machine runs all instructions for one point after another, and 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from contact_invariant.symbols import ca
-from multi_qp_scene.arrays import Array, Indices
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.jit import compiled
 
 #: Number of points for which an instruction runs.
@@ -44,118 +46,138 @@ class BatchFunction:
         """
         inputs = [function.nnz_in(k) for k in range(function.n_in())]
         outputs = [function.nnz_out(k) for k in range(function.n_out())]
-        self._points, rows = points, BLOCK * -(-points // BLOCK)
-        self._code, self._constants = _instructions(function, np.cumsum([0, *inputs]), np.cumsum([0, *outputs]))
-        self._ends = np.cumsum(outputs)
-        self._arguments = np.zeros((rows, sum(inputs)))
-        self._results = np.zeros((rows, sum(outputs)))
-        self._work = np.zeros((function.sz_w(), BLOCK))
+        self._points, self._ends = points, np.cumsum(outputs)
+        self._code, self._constants = _instructions(function, [0, *accumulate(inputs)], [0, *accumulate(outputs)])
+        self._arguments = np.zeros((sum(inputs), BLOCK))
+        self._results = np.zeros((sum(outputs), BLOCK))
+        self._work = np.zeros((function.sz_w() + 1, BLOCK))
 
     def __call__(self, *arguments: Array) -> list[Array]:
         """Return the nonzero entries of each result, (points, entries), for those of each argument."""
-        np.concatenate(arguments, axis=1, out=self._arguments[: self._points])
-        _run(self._code, self._constants, self._arguments, self._results, self._work)
-        return [part.copy() for part in np.split(self._results[: self._points], self._ends[:-1], axis=1)]
+        found = np.empty((self._points, len(self._results)))
+        for rows, results in self.blocks(*arguments):
+            found[rows] = results.T[: rows.stop - rows.start]
+        return np.split(found, self._ends[:-1], axis=1)
+
+    def blocks(self, *arguments: Array) -> Iterator[tuple[slice, Array]]:
+        """Yield for each block of points which they are, and the entries of all results, (entries, BLOCK).
+
+        The next block overwrites the entries.
+        """
+        for first in range(0, self._points, BLOCK):
+            rows = slice(first, min(first + BLOCK, self._points))
+            np.concatenate([part[rows] for part in arguments], axis=1, out=self._arguments.T[: rows.stop - first])
+            _run(self._code, self._constants, self._arguments, self._results, self._work)
+            yield rows, self._results
 
 
-def _instructions(function: Any, inputs: Indices, outputs: Indices) -> tuple[NDArray[np.int32], Array]:
+def _instructions(function: Any, inputs: list[int], outputs: list[int]) -> tuple[NDArray[np.int32], Array]:
     """Return operation, result and two operands of each instruction, (n, 4), and the constants, (n,).
 
     Results and operands are places in the work vector, but for entries of all arguments and results of the function.
+    No result has the place of an operand, so that the kernel's loops are vector instructions: it has a spare place, and
+    that of the operand is spare from then on.
     """
-    count = function.n_instructions()
-    constants, code = np.zeros(count), np.zeros((count, 4), dtype=np.int32)
+    count, places, spare = function.n_instructions(), list(range(function.sz_w())), function.sz_w()
+    constants, code = np.zeros(count), []
     operations = [function.instruction_id(k) for k in range(count)]
     if unknown := set(operations) - _KNOWN:
         names = sorted(name for name, value in vars(ca).items() if name.startswith("OP_") and value in unknown)
         raise NotImplementedError(f"the kernel has no branch for CasADi's {', '.join(names)}: add them to `_run`")
     for k, operation in enumerate(operations):
+        result = function.instruction_output(k)
         if operation == _CONST:
-            code[k, :2], constants[k] = (operation, function.instruction_output(k)[0]), function.instruction_constant(k)
+            constants[k] = function.instruction_constant(k)
+            code.append((operation, places[result[0]], 0, 0))
             continue
-        result, operands = function.instruction_output(k), function.instruction_input(k)
+        operands = function.instruction_input(k)
         if operation == _INPUT:
-            operands = [inputs[operands[0]] + operands[1]]
-        elif operation == _OUTPUT:
-            result = [outputs[result[0]] + result[1]]
-        code[k] = operation, result[0], operands[0], operands[-1]
-    return code, constants
+            a = b = inputs[operands[0]] + operands[1]
+        else:
+            a, b = places[operands[0]], places[operands[-1]]
+        if operation == _OUTPUT:
+            code.append((operation, outputs[result[0]] + result[1], a, b))
+            continue
+        if places[result[0]] in (a, b) and operation != _INPUT:
+            places[result[0]], spare = spare, places[result[0]]
+        code.append((operation, places[result[0]], a, b))
+    return np.array(code, dtype=np.int32), constants
 
 
 @compiled
 def _run(code: NDArray[np.int32], constants: Array, arguments: Array, results: Array, work: Array) -> None:
-    """Run the instructions for each block of points.
+    """Run the instructions for a block of points.
 
     Args:
         code: of `_instructions`.
         constants: the same.
-        arguments: of each point, (points, entries); the number of points is a multiple of `BLOCK`.
+        arguments: (entries, BLOCK).
         results: the same, output.
         work: (places, BLOCK).
     """
-    for first in range(0, len(arguments), BLOCK):
-        for k in range(len(code)):
-            operation, result, a, b = code[k, 0], code[k, 1], code[k, 2], code[k, 3]
-            if operation == _MUL:
-                for j in range(BLOCK):
-                    work[result, j] = work[a, j] * work[b, j]
-            elif operation == _ADD:
-                for j in range(BLOCK):
-                    work[result, j] = work[a, j] + work[b, j]
-            elif operation == _SUB:
-                for j in range(BLOCK):
-                    work[result, j] = work[a, j] - work[b, j]
-            elif operation == _DIV:
-                for j in range(BLOCK):
-                    work[result, j] = work[a, j] / work[b, j]
-            elif operation == _OUTPUT:
-                for j in range(BLOCK):
-                    results[first + j, result] = work[a, j]
-            elif operation == _INPUT:
-                for j in range(BLOCK):
-                    work[result, j] = arguments[first + j, a]
-            elif operation == _CONST:
-                for j in range(BLOCK):
-                    work[result, j] = constants[k]
-            elif operation == _SQ:
-                for j in range(BLOCK):
-                    work[result, j] = work[a, j] * work[a, j]
-            elif operation == _TWICE:
-                for j in range(BLOCK):
-                    work[result, j] = 2.0 * work[a, j]
-            elif operation == _LE:
-                for j in range(BLOCK):
-                    work[result, j] = 1.0 if work[a, j] <= work[b, j] else 0.0
-            elif operation == _LT:
-                for j in range(BLOCK):
-                    work[result, j] = 1.0 if work[a, j] < work[b, j] else 0.0
-            elif operation == _MAX:
-                for j in range(BLOCK):
-                    work[result, j] = max(work[a, j], work[b, j])
-            elif operation == _MIN:
-                for j in range(BLOCK):
-                    work[result, j] = min(work[a, j], work[b, j])
-            elif operation == _ABS:
-                for j in range(BLOCK):
-                    work[result, j] = abs(work[a, j])
-            elif operation == _SIGN:
-                for j in range(BLOCK):
-                    work[result, j] = np.sign(work[a, j])
-            elif operation == _NEG:
-                for j in range(BLOCK):
-                    work[result, j] = -work[a, j]
-            elif operation == _SQRT:
-                for j in range(BLOCK):
-                    work[result, j] = math.sqrt(work[a, j])
-            elif operation == _INV:
-                for j in range(BLOCK):
-                    work[result, j] = 1.0 / work[a, j]
-            elif operation == _EXP:
-                for j in range(BLOCK):
-                    work[result, j] = math.exp(work[a, j])
-            elif operation == _SIN:
-                for j in range(BLOCK):
-                    work[result, j] = math.sin(work[a, j])
-            else:  # `_COS`: `_instructions` refuses all others
-                for j in range(BLOCK):
-                    work[result, j] = math.cos(work[a, j])
+    block = work.shape[1]  # a loop over a constant number would be unrolled, without vector instructions
+    for k in range(len(code)):
+        operation, result, a, b = code[k, 0], np.uintp(code[k, 1]), np.uintp(code[k, 2]), np.uintp(code[k, 3])
+        if operation == _MUL:
+            for j in range(block):
+                work[result, j] = work[a, j] * work[b, j]
+        elif operation == _ADD:
+            for j in range(block):
+                work[result, j] = work[a, j] + work[b, j]
+        elif operation == _SUB:
+            for j in range(block):
+                work[result, j] = work[a, j] - work[b, j]
+        elif operation == _DIV:
+            for j in range(block):
+                work[result, j] = work[a, j] / work[b, j]
+        elif operation == _OUTPUT:
+            for j in range(block):
+                results[result, j] = work[a, j]
+        elif operation == _INPUT:
+            for j in range(block):
+                work[result, j] = arguments[a, j]
+        elif operation == _CONST:
+            for j in range(block):
+                work[result, j] = constants[k]
+        elif operation == _SQ:
+            for j in range(block):
+                work[result, j] = work[a, j] * work[a, j]
+        elif operation == _TWICE:
+            for j in range(block):
+                work[result, j] = 2.0 * work[a, j]
+        elif operation == _LE:
+            for j in range(block):
+                work[result, j] = 1.0 if work[a, j] <= work[b, j] else 0.0
+        elif operation == _LT:
+            for j in range(block):
+                work[result, j] = 1.0 if work[a, j] < work[b, j] else 0.0
+        elif operation == _MAX:
+            for j in range(block):
+                work[result, j] = max(work[a, j], work[b, j])
+        elif operation == _MIN:
+            for j in range(block):
+                work[result, j] = min(work[a, j], work[b, j])
+        elif operation == _ABS:
+            for j in range(block):
+                work[result, j] = abs(work[a, j])
+        elif operation == _SIGN:
+            for j in range(block):
+                work[result, j] = np.sign(work[a, j])
+        elif operation == _NEG:
+            for j in range(block):
+                work[result, j] = -work[a, j]
+        elif operation == _SQRT:
+            for j in range(block):
+                work[result, j] = math.sqrt(work[a, j])
+        elif operation == _INV:
+            for j in range(block):
+                work[result, j] = 1.0 / work[a, j]
+        elif operation == _EXP:
+            for j in range(block):
+                work[result, j] = math.exp(work[a, j])
+        elif operation == _SIN:
+            for j in range(block):
+                work[result, j] = math.sin(work[a, j])
+        else:  # `_COS`: `_instructions` refuses all others
+            for j in range(block):
+                work[result, j] = math.cos(work[a, j])

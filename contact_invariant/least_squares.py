@@ -9,6 +9,8 @@ from typing import Protocol
 
 import numpy as np
 from scipy.linalg import LinAlgError, solveh_banded
+from scipy.linalg.blas import dtrsm, dtrsv
+from scipy.linalg.lapack import dpotrf
 
 from multi_qp_scene.arrays import Array, Indices
 from multi_qp_scene.jit import compiled
@@ -20,33 +22,74 @@ REJECTED = 10
 
 
 @dataclass(frozen=True)
+class KnotMap:
+    """Motion variables of S instants in each of W windows as linear functions of k knot variables each.
+
+    Attributes:
+        knots: indices of the knot variables, (W, k, q).
+        weights: (W, S, k, q).
+    """
+
+    knots: Indices
+    weights: Array
+
+    @staticmethod
+    def identity(knots: Indices) -> KnotMap:
+        """Return the map of windows, (W, g), of one instant whose motion variables are knot variables."""
+        return KnotMap(knots[:, None], np.ones((len(knots), 1, 1, knots.shape[1])))
+
+    def only(self, variables: Indices) -> KnotMap:
+        """Return the map of some of the motion variables."""
+        return KnotMap(self.knots[..., variables], self.weights[..., variables])
+
+    def moved(self, step: Array) -> Array:
+        """Return the step of the motion variables, (m, q), for that of knot variables, (knots,)."""
+        W, S, _, q = self.weights.shape
+        return np.einsum("wskq,wkq->wsq", self.weights, step[self.knots]).reshape(W * S, q)
+
+    def add_gradient(self, gradient: Array, b: Array) -> None:
+        """Add Jᵀr of motion variables, (m, q), to that of knot variables, (knots,)."""
+        W, S, _, q = self.weights.shape
+        own = np.einsum("wskq,wsq->wkq", self.weights, b.reshape(W, S, q))
+        gradient += np.bincount(self.knots.ravel(), own.ravel(), len(gradient))
+
+    def add_squares(self, band: Array, first: Indices, second: Indices, places: Indices, H: Array) -> None:
+        """Add entries of JᵀJ of motion variables, (m, …), to a banded matrix of knot variables, see `_add_squares`."""
+        H = H.reshape(*self.weights.shape[:2], -1)
+        _add_squares(band, self.knots, self.weights, first, second, places, H)
+
+
+@dataclass(frozen=True)
 class LocalBlocks:
     """JᵀJ and Jᵀr of m instants, with respect to their l local variables.
 
     Attributes:
         first: index of the first local variable of each instant, (m,).
         columns: motion variables on which residuals with local variables depend, (e,).
-        places: of their pairs among the entries of `NormalBlocks.H`, (e, e).
-        cross: JᵀJ with respect to these and local variables, (m, e, l).
-        D: JᵀJ with respect to local variables, (m, l, l).
-        c: Jᵀr with respect to local variables, (m, l).
+        mixed: JᵀJ with respect to these and local variables, and Jᵀr with respect to local ones, (m, e + 1, l).
+        D: JᵀJ with respect to local variables, its lower triangle, (m, l, l).
     """
 
     first: Indices
     columns: Indices
-    places: Indices
-    cross: Array
+    mixed: Array
     D: Array
-    c: Array
 
-    def eliminated(self, H: Array, b: Array, damping: float) -> tuple[Array, Array, Array]:
-        """Return H and b of motion variables without the damped local ones, and what these are, (m, l, e + 1)."""
-        k, D = np.arange(self.D.shape[1]), self.D.copy()
+    def factors(self, damping: float) -> tuple[list[Array], Array] | None:
+        """Return Cholesky factors, upper, of the damped D, and their quotient of `mixed`; None if there are none.
+
+        Those of `mixed`, whose products are what eliminated variables change: U⁻ᵀ mixedᵀ, (m, e + 1, l).
+        """
+        k, found, quotient = np.arange(self.D.shape[1]), [], self.mixed.copy()
+        D = self.D.copy()
         D[:, k, k] += damping * D[:, k, k] + 1e-8
-        solved = np.linalg.solve(D, np.concatenate([self.cross.transpose(0, 2, 1), self.c[..., None]], axis=2))
-        schur, b = np.matmul(self.cross, solved), b.copy()
-        b[:, self.columns] -= schur[..., -1]
-        return _reduced(H, self.places, schur), b, solved
+        for square, columns in zip(D, quotient, strict=True):
+            U, failed = dpotrf(square.T, overwrite_a=True, clean=False)
+            if failed:
+                return None
+            dtrsm(1.0, U, columns.T, trans_a=True, overwrite_b=True)
+            found.append(U)
+        return found, quotient
 
 
 @dataclass(frozen=True)
@@ -54,56 +97,18 @@ class NormalBlocks:
     """JᵀJ and Jᵀr of m instants, with respect to their q motion variables: linear in small steps of knot variables.
 
     Attributes:
-        H: entries of JᵀJ, (m, h).
+        pairs: motion variables of each entry of H, the first ones ascending, (2, h).
+        H: entries of one triangle of JᵀJ, (m, h).
         b: Jᵀr, (m, q).
-        knots: what maps both to knot variables.
+        map: what maps both to knot variables.
         local: the same of local variables, if there are any.
     """
 
+    pairs: Indices
     H: Array
     b: Array
-    knots: KnotMap
+    map: KnotMap
     local: LocalBlocks | None = None
-
-
-class KnotMap(Protocol):
-    """Motion variables of instants as linear functions of windows of g knot variables."""
-
-    @property
-    def windows(self) -> Indices:
-        """Indices of the knot variables of each window, (W, g)."""
-
-    def squares(self, H: Array, b: Array) -> tuple[Array, Array]:
-        """Return JᵀJ and Jᵀr with respect to the windows, (W, g, g) and (W, g)."""
-
-    def diagonal(self, H: Array) -> Array:
-        """Return the diagonal of JᵀJ with respect to the windows, (W, g)."""
-
-    def moved(self, step: Array) -> Array:
-        """Return the step of the motion variables, (m, q), for that of the windows, (W, g)."""
-
-
-@dataclass(frozen=True)
-class OwnKnots:
-    """Knot variables that are themselves the motion variables of one instant in each window.
-
-    Attributes:
-        windows: their indices, (W, g).
-    """
-
-    windows: Indices
-
-    def squares(self, H: Array, b: Array) -> tuple[Array, Array]:
-        """Return the arguments, with H as a square."""
-        return H.reshape(*b.shape, -1), b
-
-    def diagonal(self, H: Array) -> Array:
-        """Return the diagonal of the argument as a square."""
-        return H[:, :: self.windows.shape[1] + 1]
-
-    def moved(self, step: Array) -> Array:
-        """Return the argument."""
-        return step
 
 
 class Problem(Protocol):
@@ -210,67 +215,95 @@ class _NormalEquations:
         self, problem: Problem, parts: Sequence[NormalBlocks], shared: tuple[float, Array] | None = None
     ) -> None:
         self._problem, n = problem, problem.knots
-        self._band, self._gradient = np.zeros((max(_width(part) for part in parts), n)), np.zeros(n)
-        self._parts, self._diagonal = parts, np.full(n, 1e-6)
+        self._band, self._gradient = np.zeros((n, max(_width(part) for part in parts))), np.zeros(n)
         for part in parts:
-            for window, own in zip(part.knots.windows, part.knots.diagonal(part.H), strict=True):
-                self._diagonal[window] += own
-            if part.local is None:
-                _add(self._band, self._gradient, part.knots.windows, *part.knots.squares(part.H, part.b))
+            first, second = part.pairs
+            part.map.add_squares(self._band, first, second, np.arange(len(first)), part.H)
+            part.map.add_gradient(self._gradient, part.b)
+        self._diagonal = self._band[:, 0] + 1e-6
+        self._local = [(part.local, part.map.only(part.local.columns)) for part in parts if part.local is not None]
         r, self._shared = (0.0, np.zeros(n)) if shared is None else shared
         self._gradient += r * self._shared
 
     def step(self, damping: float) -> Array | None:
         """Return the step of the damped equations, (size,); None where they are numerically singular."""
         band, gradient, eliminated = self._band.copy(), self._gradient.copy(), []
-        for part in self._parts:
-            if part.local is not None:
-                H, b, solved = part.local.eliminated(part.H, part.b, damping)
-                _add(band, gradient, part.knots.windows, *part.knots.squares(H, b))
-                eliminated.append((part.knots, part.local, solved))
-        band[0] += damping * self._diagonal
+        band[:, 0] += damping * self._diagonal
+        for local, knots in self._local:
+            if (found := local.factors(damping)) is None:
+                return None
+            factors, quotient = found
+            products = np.matmul(quotient, quotient.transpose(0, 2, 1))
+            np.negative(products, out=products)
+            i, j = np.tril_indices(len(local.columns))
+            knots.add_squares(band, i, j, i * products.shape[1] + j, products)
+            knots.add_gradient(gradient, products[:, -1, :-1])
+            eliminated.append((local, knots, factors, quotient))
         fixed = self._problem.fixed
         right = np.column_stack([-gradient, self._shared])[fixed:]
         try:
-            free, turned = solveh_banded(band[:, fixed:], right, lower=True, overwrite_ab=True, check_finite=False).T
+            free, turned = solveh_banded(band[fixed:].T, right, lower=True, overwrite_ab=True, check_finite=False).T
         except LinAlgError:
             return None
         own = self._shared[fixed:]
         free = free - turned * (own @ free) / (1.0 + own @ turned)
         step = np.zeros(self._problem.size)
         step[fixed : self._problem.knots] = free
-        for knots, local, solved in eliminated:
-            moved = knots.moved(step[knots.windows])[:, local.columns]
-            values = -solved[..., -1] - np.matmul(solved[..., :-1], moved[..., None])[..., 0]
+        for local, knots, factors, quotient in eliminated:
+            weights = np.column_stack([knots.moved(step), np.ones(len(quotient))])
+            right = -np.matmul(weights[:, None], quotient)[:, 0]
+            values = np.array([dtrsv(U, one) for U, one in zip(factors, right, strict=True)])
             step[local.first[:, None] + np.arange(values.shape[1])] = values
         return step
 
 
 def _width(part: NormalBlocks) -> int:
-    return int(np.ptp(part.knots.windows, axis=1).max()) + 1
+    knots = part.map.knots.reshape(len(part.map.knots), -1)
+    return int(np.ptp(knots, axis=1).max()) + 1
 
 
 @compiled
-def _reduced(H: Array, places: Indices, schur: Array) -> Array:
-    """Return the entries H, (m, h), of which those at places, (e, e), are less by the Schur complement, (m, e, e + 1).
+def _add_squares(
+    band: Array, knots: Indices, weights: Array, first: Indices, second: Indices, places: Indices, H: Array
+) -> None:
+    """Add entries of JᵀJ of motion variables to a banded matrix of knot variables.
 
-    A place may occur twice, for both triangles.
+    Args:
+        band: entry (i, k) is that of knot variables i + k and i, (knots, width).
+        knots: of `KnotMap`.
+        weights: the same.
+        first: motion variable of each entry, ascending, (h,).
+        second: its other one, (h,): each pair in one order.
+        places: in H, (h,).
+        H: entries, (W, S, …).
     """
-    found = H.copy()
-    for m in range(len(H)):
-        for i in range(len(places)):
-            for j in range(len(places)):
-                found[m, places[i, j]] = H[m, places[i, j]] - schur[m, i, j]
-    return found
-
-
-@compiled
-def _add(band: Array, gradient: Array, windows: Indices, A: Array, b: Array) -> None:
-    """Add the blocks of windows to a banded matrix, of which row k has the k-th diagonal below the main one."""
-    for w in range(len(windows)):
-        for row in range(windows.shape[1]):
-            one = windows[w, row]
-            gradient[one] += b[w, row]
-            for column in range(row + 1):
-                other = windows[w, column]
-                band[abs(one - other), min(one, other)] += A[w, row, column]
+    windows, instants, size, variables = weights.shape
+    width, sums, of_second = band.shape[1], np.empty((size, size, variables)), np.empty(variables)
+    A = np.empty((width, width))  # of a window; A + Aᵀ is what it adds
+    for w in range(windows):
+        lowest, begin = knots[w].min(), 0
+        A[:] = 0.0
+        while begin < len(places):  # entries with the same first variable
+            i, end = first[begin], begin + 1
+            while end < len(places) and first[end] == i:
+                end += 1
+            count = end - begin
+            sums[:, :, :count] = 0.0
+            for s in range(instants):
+                for v in range(size):
+                    for k in range(count):
+                        of_second[k] = H[w, s, places[begin + k]] * weights[w, s, v, second[begin + k]]
+                    for u in range(size):
+                        one = weights[w, s, u, i]
+                        for k in range(count):
+                            sums[u, v, k] += one * of_second[k]
+            for u in range(size):
+                a = knots[w, u, i] - lowest
+                for v in range(size):
+                    for k in range(count):
+                        half = 0.5 if second[begin + k] == i else 1.0
+                        A[a, knots[w, v, second[begin + k]] - lowest] += half * sums[u, v, k]
+            begin = end
+        for a in range(min(width, len(band) - lowest)):
+            for b in range(a + 1):
+                band[lowest + b, a - b] += A[a, b] + A[b, a]

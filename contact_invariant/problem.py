@@ -9,7 +9,7 @@ import numpy as np
 
 from contact_invariant.character import Character
 from contact_invariant.instants import Instants
-from contact_invariant.least_squares import NormalBlocks, OwnKnots
+from contact_invariant.least_squares import KnotMap, NormalBlocks
 from contact_invariant.residuals import WEIGHTS, Instant, Rows, dynamic_rows, path_rows
 from contact_invariant.surroundings import Surroundings
 from contact_invariant.symbols import ca
@@ -155,10 +155,10 @@ class SynthesisProblem:
         """Return the cost, half the sum of squares, and the blocks JᵀJ and Jᵀr of all groups."""
         parts = [group.normal_equations(z, weights) for group, weights in self._groups()]
         for r, J, begin in self._others(z):
-            window = begin + np.arange(J.shape[1])
-            parts.append(
-                (0.5 * float(r @ r), NormalBlocks((J.T @ J).reshape(1, -1), (J.T @ r)[None], OwnKnots(window[None])))
-            )
+            rows, columns = np.tril_indices(J.shape[1])
+            knots = KnotMap.identity(begin + np.arange(J.shape[1])[None])
+            H, b = (J.T @ J)[None, rows, columns], (J.T @ r)[None]
+            parts.append((0.5 * float(r @ r), NormalBlocks(np.stack([rows, columns]), H, b, knots)))
         shared = self.shared(z)
         cost = sum(cost for cost, _ in parts) + (0.0 if shared is None else 0.5 * shared[0] ** 2)
         return cost, [blocks for _, blocks in parts]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from contact_invariant.least_squares import LocalBlocks, NormalBlocks, OwnKnots, levenberg_marquardt
+from contact_invariant.least_squares import KnotMap, LocalBlocks, NormalBlocks, levenberg_marquardt
 
 
 class Chain:
@@ -28,10 +28,10 @@ class Chain:
         r, shared = self.residuals(z)
         J = self.J * (1 + 2 * self.slope * z[self.columns])[:, None]
         A, b = J.transpose(0, 2, 1) @ J, np.einsum("mkj,mk->mj", J, r)
-        columns, places = np.arange(3), np.arange(9).reshape(3, 3)
-        local = LocalBlocks(self.local, columns, places, A[:, :3, 3:], A[:, 3:, 3:], b[:, 3:])
-        knots = OwnKnots(self.begins[:, None] + np.arange(3))
-        blocks = NormalBlocks(A[:, :3, :3].reshape(3, 9), b[:, :3], knots, local)
+        mixed = np.concatenate([A[:, :3, 3:], b[:, None, 3:]], axis=1)
+        local = LocalBlocks(self.local, np.arange(3), mixed, A[:, 3:, 3:])
+        knots, pairs = KnotMap.identity(self.begins[:, None] + np.arange(3)), np.stack(np.tril_indices(3))
+        blocks = NormalBlocks(pairs, A[:, pairs[0], pairs[1]], b[:, :3], knots, local)
         return 0.5 * float((r**2).sum() + (shared**2).sum()), [blocks]
 
     def shared(self, z):
@@ -70,3 +70,20 @@ def test_it_ends_at_its_deadline():
 @pytest.mark.parametrize("iterations", [0, 1])
 def test_the_number_of_iterations_is_bounded(iterations):
     assert len(levenberg_marquardt(Chain(), np.full(11, 0.5), iterations=iterations).costs) == iterations + 1
+
+
+def test_squares_of_knots_are_those_of_a_dense_matrix():
+    """Of windows that overlap, with motion variables that depend on several knots, or on one with another one."""
+    rng = np.random.default_rng(0)
+    knots = np.array([[[0, 1, 4], [3, 2, 4]], [[3, 2, 5], [6, 7, 5]]])  # (W, k, q)
+    map_, H = KnotMap(knots, rng.normal(size=(2, 3, 2, 3))), rng.normal(size=(6, 3, 3))
+    H, b = H + H.transpose(0, 2, 1), rng.normal(size=(6, 3))
+    first, second = np.tril_indices(3)
+    band, gradient = np.zeros((8, 6)), np.zeros(8)
+    map_.add_squares(band, first, second, 3 * first + second, H)
+    map_.add_gradient(gradient, b)
+    J = np.array([map_.moved(unit) for unit in np.eye(8)])  # (knots, m, q)
+    dense = np.einsum("amq,mqr,bmr->ab", J, H, J)
+    np.testing.assert_allclose(gradient, np.einsum("amq,mq->a", J, b), atol=1e-12)
+    for k in range(6):
+        np.testing.assert_allclose(band[: 8 - k, k], np.diag(dense, -k), atol=1e-12)

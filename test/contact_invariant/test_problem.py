@@ -68,15 +68,16 @@ def test_normal_equations_match_finite_differences(behaviour, character, surroun
     assert cost == pytest.approx(cost_of(problem.residuals(z)))
     slope = curvature = 0.0
     for part in blocks:
-        knots, (A, b) = along[part.knots.windows], part.knots.squares(part.H, part.b)
-        slope, curvature = slope + (b * knots).sum(), curvature + np.einsum("wg,wgh,wh->", knots, A, knots)
-        np.testing.assert_allclose(part.knots.diagonal(part.H), np.einsum("wgg->wg", A), rtol=1e-9, atol=1e-12)
+        motion, (first, second) = part.map.moved(along[: problem.knots]), part.pairs
+        twice = np.where(first == second, 1.0, 2.0)
+        slope += (part.b * motion).sum()
+        curvature += (part.H * twice * motion[:, first] * motion[:, second]).sum()
         if part.local is not None:
-            motion = part.knots.moved(knots)[:, part.local.columns]
-            local = along[part.local.first[:, None] + np.arange(part.local.c.shape[1])]
-            slope += (part.local.c * local).sum()
-            curvature += np.einsum("sl,slm,sm->", local, part.local.D, local)
-            curvature += 2.0 * np.einsum("se,sel,sl->", motion, part.local.cross, local)
+            local = along[part.local.first[:, None] + np.arange(part.local.D.shape[1])]
+            D = np.tril(part.local.D) + np.tril(part.local.D, -1).transpose(0, 2, 1)
+            slope += (part.local.mixed[:, -1] * local).sum()
+            curvature += np.einsum("sl,slm,sm->", local, D, local)
+            curvature += 2.0 * np.einsum("se,sel,sl->", motion[:, part.local.columns], part.local.mixed[:, :-1], local)
     if (shared := problem.shared(z)) is not None:
         rate = shared[1] @ along[: problem.knots]
         slope, curvature = slope + shared[0] * rate, curvature + rate**2
