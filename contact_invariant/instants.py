@@ -141,13 +141,14 @@ class Instants:
         places, _, factors = self._split(window)
         basis = self._basis(factors)
         W, S = basis.shape[:2]
-        columns = np.zeros((4 + free, 3 * n + N), dtype=np.intp)
-        weights = np.zeros((W, S, 4 + free, 3 * n + N))
+        of_x, a = np.arange(3 * n), 3 * n + np.arange(N)
+        columns = np.concatenate([of_x if free else of_x // n, np.full(N, 3 * n if free else 3)])
+        knots, weights = np.zeros((4 + free, 3 * n + N), dtype=np.intp), np.zeros((W, S, 4 + free, columns[-1] + 1))
         begins = np.array([0, n, 2 * n + N + free, 3 * n + N + free])
-        columns[:4, : 3 * n] = begins[:, None] + np.tile(np.arange(n), 3)
-        weights[:, :, :4, : 3 * n] = np.repeat(basis.transpose(0, 1, 3, 2), n, axis=3)
+        knots[:4, of_x] = begins[:, None] + of_x % n
+        weights[:, :, :4, :-1] = basis.transpose(0, 1, 3, 2)[..., of_x // n if free else np.arange(3)]
         if free:
-            columns[4] = 2 * n + N
-            weights[:, :, 4, : 3 * n] = np.matmul(_POWERS * basis, places).reshape(W, S, 3 * n)
-        columns[:, 3 * n :], weights[:, :, 0, 3 * n :] = 2 * n + np.arange(N), 1.0  # the other weights are zero
-        return KnotMap(self._windows[:, columns], weights)
+            knots[4] = 2 * n + N
+            weights[:, :, 4, :-1] = np.matmul(_POWERS * basis, places).reshape(W, S, 3 * n)
+        knots[:, a], weights[:, :, 0, -1] = 2 * n + np.arange(N), 1.0  # the other weights are zero
+        return KnotMap(self._windows[:, knots], weights, columns)

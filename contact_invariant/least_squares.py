@@ -19,6 +19,8 @@ from multi_qp_scene.jit import compiled
 DAMPING, LEAST, UP, DOWN = 1e-2, 1e-7, 4.0, 1.0 / 3.0
 #: Largest number of rejected steps in a row.
 REJECTED = 10
+#: Number of entries of JᵀJ that are added at once: those of all weights fit into the first cache.
+ENTRIES = 200
 
 
 @dataclass(frozen=True)
@@ -27,36 +29,39 @@ class KnotMap:
 
     Attributes:
         knots: indices of the knot variables, (W, k, q).
-        weights: (W, S, k, q).
+        weights: (W, S, k, …).
+        columns: of each motion variable in the weights, which many share, (q,).
     """
 
     knots: Indices
     weights: Array
+    columns: Indices
 
     @staticmethod
     def identity(knots: Indices) -> KnotMap:
         """Return the map of windows, (W, g), of one instant whose motion variables are knot variables."""
-        return KnotMap(knots[:, None], np.ones((len(knots), 1, 1, knots.shape[1])))
+        W, g = knots.shape
+        return KnotMap(knots[:, None], np.ones((W, 1, 1, 1)), np.zeros(g, dtype=np.intp))
 
     def only(self, variables: Indices) -> KnotMap:
         """Return the map of some of the motion variables."""
-        return KnotMap(self.knots[..., variables], self.weights[..., variables])
+        return KnotMap(self.knots[..., variables], self.weights, self.columns[variables])
 
     def moved(self, step: Array) -> Array:
         """Return the step of the motion variables, (m, q), for that of knot variables, (knots,)."""
-        W, S, _, q = self.weights.shape
-        return np.einsum("wskq,wkq->wsq", self.weights, step[self.knots]).reshape(W * S, q)
+        moved = np.einsum("wskq,wkq->wsq", self.weights[..., self.columns], step[self.knots])
+        return moved.reshape(-1, len(self.columns))
 
     def add_gradient(self, gradient: Array, b: Array) -> None:
         """Add Jᵀr of motion variables, (m, q), to that of knot variables, (knots,)."""
-        W, S, _, q = self.weights.shape
-        own = np.einsum("wskq,wsq->wkq", self.weights, b.reshape(W, S, q))
+        b = b.reshape(*self.weights.shape[:2], -1)
+        own = np.einsum("wskq,wsq->wkq", self.weights[..., self.columns], b)
         gradient += np.bincount(self.knots.ravel(), own.ravel(), len(gradient))
 
     def add_squares(self, band: Array, first: Indices, second: Indices, places: Indices, H: Array) -> None:
         """Add entries of JᵀJ of motion variables, (m, …), to a banded matrix of knot variables, see `_add_squares`."""
         H = H.reshape(*self.weights.shape[:2], -1)
-        _add_squares(band, self.knots, self.weights, first, second, places, H)
+        _add_squares(band, self.knots, self.weights, self.columns, first, second, places, H)
 
 
 @dataclass(frozen=True)
@@ -220,7 +225,7 @@ class _NormalEquations:
             first, second = part.pairs
             part.map.add_squares(self._band, first, second, np.arange(len(first)), part.H)
             part.map.add_gradient(self._gradient, part.b)
-        self._diagonal = self._band[:, 0] + 1e-6
+        self._diagonal = self._band[:, -1] + 1e-6
         self._local = [(part.local, part.map.only(part.local.columns)) for part in parts if part.local is not None]
         r, self._shared = (0.0, np.zeros(n)) if shared is None else shared
         self._gradient += r * self._shared
@@ -228,7 +233,7 @@ class _NormalEquations:
     def step(self, damping: float) -> Array | None:
         """Return the step of the damped equations, (size,); None where they are numerically singular."""
         band, gradient, eliminated = self._band.copy(), self._gradient.copy(), []
-        band[:, 0] += damping * self._diagonal
+        band[:, -1] += damping * self._diagonal
         for local, knots in self._local:
             if (found := local.factors(damping)) is None:
                 return None
@@ -242,7 +247,7 @@ class _NormalEquations:
         fixed = self._problem.fixed
         right = np.column_stack([-gradient, self._shared])[fixed:]
         try:
-            free, turned = solveh_banded(band[fixed:].T, right, lower=True, overwrite_ab=True, check_finite=False).T
+            free, turned = solveh_banded(band[fixed:].T, right, overwrite_ab=True, check_finite=False).T
         except LinAlgError:
             return None
         own = self._shared[fixed:]
@@ -264,46 +269,58 @@ def _width(part: NormalBlocks) -> int:
 
 @compiled
 def _add_squares(
-    band: Array, knots: Indices, weights: Array, first: Indices, second: Indices, places: Indices, H: Array
+    band: Array,
+    knots: Indices,
+    weights: Array,
+    columns: Indices,
+    first: Indices,
+    second: Indices,
+    places: Indices,
+    H: Array,
 ) -> None:
     """Add entries of JᵀJ of motion variables to a banded matrix of knot variables.
 
     Args:
-        band: entry (i, k) is that of knot variables i + k and i, (knots, width).
+        band: entry (i, k) is that of knot variables i and i + k + 1 - width, (knots, width).
         knots: of `KnotMap`.
         weights: the same.
+        columns: the same.
         first: motion variable of each entry, ascending, (h,).
         second: its other one, (h,): each pair in one order.
         places: in H, (h,).
         H: entries, (W, S, …).
     """
-    windows, instants, size, variables = weights.shape
-    width, sums, of_second = band.shape[1], np.empty((size, size, variables)), np.empty(variables)
-    A = np.empty((width, width))  # of a window; A + Aᵀ is what it adds
+    windows, instants, size, _ = weights.shape
+    width, values, sums = band.shape[1], np.empty(ENTRIES), np.empty((size, size, ENTRIES))
+    A = np.empty((width, width))  # of a window, its lower triangle, and half of its diagonal
     for w in range(windows):
         lowest, begin = knots[w].min(), 0
         A[:] = 0.0
-        while begin < len(places):  # entries with the same first variable
-            i, end = first[begin], begin + 1
-            while end < len(places) and first[end] == i:
+        while begin < len(places):
+            of_first, of_second, end = columns[first[begin]], columns[second[begin]], begin + 1
+            while end < min(begin + ENTRIES, len(places)) and (
+                columns[first[end]] == of_first and columns[second[end]] == of_second
+            ):
                 end += 1
             count = end - begin
             sums[:, :, :count] = 0.0
             for s in range(instants):
-                for v in range(size):
-                    for k in range(count):
-                        of_second[k] = H[w, s, places[begin + k]] * weights[w, s, v, second[begin + k]]
-                    for u in range(size):
-                        one = weights[w, s, u, i]
+                for k in range(count):
+                    values[k] = H[w, s, places[begin + k]]
+                for u in range(size):
+                    for v in range(size):
+                        weight = weights[w, s, u, of_first] * weights[w, s, v, of_second]
                         for k in range(count):
-                            sums[u, v, k] += one * of_second[k]
+                            sums[u, v, k] += weight * values[k]
             for u in range(size):
-                a = knots[w, u, i] - lowest
                 for v in range(size):
                     for k in range(count):
-                        half = 0.5 if second[begin + k] == i else 1.0
-                        A[a, knots[w, v, second[begin + k]] - lowest] += half * sums[u, v, k]
+                        i, j = first[begin + k], second[begin + k]
+                        a, b = knots[w, u, i] - lowest, knots[w, v, j] - lowest
+                        half = 0.5 if i == j else 1.0  # of others, H has one triangle
+                        A[max(a, b), min(a, b)] += half * sums[u, v, k]
             begin = end
         for a in range(min(width, len(band) - lowest)):
+            A[a, a] *= 2.0
             for b in range(a + 1):
-                band[lowest + b, a - b] += A[a, b] + A[b, a]
+                band[lowest + a, width - 1 - a + b] += A[a, b]

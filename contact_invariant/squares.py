@@ -13,6 +13,9 @@ from contact_invariant.symbols import ca
 from multi_qp_scene.arrays import Array, Indices
 from multi_qp_scene.jit import compiled
 
+#: Number of sums that are computed before they are written, by point.
+TILE = 64
+
 
 @dataclass(frozen=True)
 class Squares:
@@ -111,13 +114,16 @@ def _sums_of_products(
         found: results.
     """
     count = entries.shape[1]
-    sums, begin = np.empty(count), 0
-    for k in range(len(ends)):
+    sums, begin = np.empty((TILE, count)), 0
+    for low in range(0, len(ends), TILE):
+        high = min(low + TILE, len(ends))
         sums[:] = 0.0
-        for product in range(begin, ends[k]):
-            a, b = left[product], right[product]
-            for j in range(count):
-                sums[j] += entries[a, j] * entries[b, j]
-        begin = ends[k]
+        for k in range(low, high):
+            for product in range(begin, ends[k]):
+                a, b = left[product], right[product]
+                for j in range(count):
+                    sums[k - low, j] += entries[a, j] * entries[b, j]
+            begin = ends[k]
         for j in range(len(found)):
-            found[j, places[k]] = sums[j]
+            for k in range(low, high):
+                found[j, places[k]] = sums[k - low, j]

@@ -77,9 +77,10 @@ def gradient_of():
     def gradient(problem, z):
         found = np.zeros(problem.size)
         for part in problem.normal_equations(z)[1]:
-            np.add.at(found, part.knots.windows, part.knots.squares(part.H, part.b)[1])
+            part.map.add_gradient(found[: problem.knots], part.b)
             if part.local is not None:
-                np.add.at(found, part.local.first[:, None] + np.arange(part.local.c.shape[1]), part.local.c)
+                of_local = part.local.mixed[:, -1]
+                np.add.at(found, part.local.first[:, None] + np.arange(of_local.shape[1]), of_local)
         return found
 
     return gradient
