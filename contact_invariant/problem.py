@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -154,7 +155,8 @@ class SynthesisProblem:
     def normal_equations(self, z: Array) -> tuple[float, list[NormalBlocks]]:
         """Return the cost, half the sum of squares, and the blocks JᵀJ and Jᵀr of all groups."""
         parts = [group.normal_equations(z, weights) for group, weights in self._groups()]
-        for r, J, begin in self._others(z):
+        for r, slope, begin in self._others(z):
+            J = np.array(slope)  # not in `residuals`: this takes 1 ms in `hand_over`
             rows, columns = np.tril_indices(J.shape[1])
             knots = KnotMap.identity(begin + np.arange(J.shape[1])[None])
             H, b = (J.T @ J)[None, rows, columns], (J.T @ r)[None]
@@ -200,16 +202,16 @@ class SynthesisProblem:
         of_dynamics[other, WEIGHTS.index("balance")] = 0.0
         return [(self._dynamics, of_dynamics), (self._path, weights)]
 
-    def _task(self, z: Array) -> list[tuple[Array, Array, int]]:
+    def _task(self, z: Array) -> list[tuple[Array, Any, int]]:
         weight, n, found = self.weights["task"], self.character.features, []
         for phase, function in zip(self.terms.phases, self.terms.residuals, strict=True):
             begin = (phase + 1) * self._block  # the end of the phase's last piece
             r, J = function(z[begin : begin + n], z[begin + n : begin + 2 * n])
-            found.append((weight * np.array(r).ravel(), weight * np.array(J), begin))
+            found.append((weight * np.array(r).ravel(), weight * J, begin))
         return found
 
-    def _others(self, z: Array) -> list[tuple[Array, Array, int]]:
-        """Return residuals, their Jacobian and its first variable, of task terms and durations."""
+    def _others(self, z: Array) -> list[tuple[Array, Any, int]]:
+        """Return residuals, their Jacobian, perhaps as a DM, and its first variable, of task terms and durations."""
         found, first = self._task(z), 2 * self.character.features + len(self.character.effectors)
         if self._free:
             limit, weight = math.log(self.behaviour.duration_factor), self.weights["duration"]
