@@ -200,7 +200,7 @@ class TaskTerms:
 
     def _rests(self, term: RestTerm, at: SymbolicState) -> list[Feature]:
         patches = [self._character.index(name) for name in term.patches]
-        trunk = at.bodies[self._character.effectors[patches[0]].body]
+        trunk = at.bodies[self._character.effectors[patches[0]].body] if patches else self._trunk(term, at)
         found = [
             Feature("velocity of the centre of mass", "m/s", trunk.rate[:3]),
             Feature("rotation of the trunk", "rad/s", trunk.rate[3:]),

@@ -90,20 +90,6 @@ class StandTerm(TermBase):
             scenario.known((*key, "on"), "surface", self.on, scenario.all_names.surfaces)
 
 
-class RestTerm(TermBase):
-    """Rests on patches, such as hands and knees: they are on surfaces, and they and the trunk do not move.
-
-    Attributes:
-        patches: effectors of one character to rest on.
-        phase: number of the phase at whose end it rests, counted from 1; the last one by default.
-    """
-
-    of_effectors = ("patches",)
-
-    type: Literal["rest"]
-    patches: list[str] = Field(min_length=1)
-
-
 class HandstandTerm(TermBase):
     """Stands on the hands: at rest, upside down, centre of mass above the middle of the hands, feet above the trunk.
 
@@ -130,6 +116,21 @@ class CharacterTerm(TermBase):
     """
 
     character: str | None = None
+
+
+class RestTerm(CharacterTerm):
+    """Rests on patches, such as hands and knees: they are on surfaces, and they and the trunk do not move.
+
+    Attributes:
+        character: name of the character of which no patches are named; the first one if none is given.
+        patches: effectors of one character to rest on; without any, its trunk does not move, whatever it is on.
+        phase: number of the phase at whose end it rests, counted from 1; the last one by default.
+    """
+
+    of_effectors = ("patches",)
+
+    type: Literal["rest"]
+    patches: list[str] = []
 
 
 class PositionTerm(CharacterTerm):

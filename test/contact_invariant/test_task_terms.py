@@ -20,6 +20,7 @@ TERMS = """{type: position, target: [0.3, 0.1, 0.8], phase: 1}, {type: direction
     {type: strike, effector: right_hand, target: [0.5, -0.15, 1.0], velocity: [1.5, 0, 0], phase: 2},
     {type: stand, feet: [left_foot], phase: 1},
     {type: handstand, hands: [left_hand, right_hand], feet: [left_foot, right_foot], phase: 1},
+    {type: rest, phase: 3},
     {type: rest, patches: [left_foot, right_foot], phase: 2}, {type: upright, phase: 2}"""
 
 
@@ -58,6 +59,7 @@ def test_terms_are_measured_in_a_state_with_its_velocities(scenario, character):
     for name in (
         "stand: velocity of the centre of mass, end of phase 1",
         "stand: velocity of left_foot, end of phase 1",
+        "rest: velocity of the centre of mass, end of phase 3",
     ):
         np.testing.assert_allclose(still[name], np.zeros(3), atol=1e-9)
         np.testing.assert_allclose(sliding[name], [0.3, 0.0, 0.0], atol=1e-6)
@@ -173,7 +175,7 @@ def test_limbs_are_measured_from_the_trunk_where_the_centre_of_mass_is_shifted(t
 
 
 def test_terms_hold_at_the_end_of_their_phase(terms, scenario, character, behaviour):
-    assert terms.phases == [2, 0, 2, 1, 0, 0, 1, 1]
+    assert terms.phases == [2, 0, 2, 1, 0, 0, 2, 1, 1]
     surroundings = surroundings_of(scenario.scene, "humanoid")
     given = "{type: position, target: [0.3, 0.1], phase: 1}"
     problem = SynthesisProblem(character, surroundings, behaviour(phases=3, terms=given).spec.behaviour)
