@@ -37,7 +37,7 @@ def fuzz(kind: str, folder: Path, first: int, count: int) -> None:
     assert found["slowest"][0] < LONGEST, f"seed {found['slowest'][1]}"
 
 
-@pytest.mark.parametrize(("kind", "count"), [("plot", 60), ("replay", 60), ("tick", 60)])
+@pytest.mark.parametrize(("kind", "count"), [("plot", 25), ("replay", 40), ("tick", 40)])
 def test_damaged_files_give_one_message(kind, count, originals) -> None:
     fuzz(kind, originals, 0, count)
 

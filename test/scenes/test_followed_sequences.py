@@ -9,7 +9,8 @@ from multi_qp_scene import load_scenario
 from multi_qp_simulator.runner import run_scenario
 
 
-@pytest.mark.parametrize("scene", [pytest.param("walk_plan", marks=pytest.mark.slow), "stairs_plan"])
+@pytest.mark.slow
+@pytest.mark.parametrize("scene", ["walk_plan", "stairs_plan"])
 def test_every_instant_of_the_curve_has_a_posture(scene):
     followed = follow_sequence(load_scenario(scene))
     assert followed.whole_body.fault is None and followed.repairs == ()
