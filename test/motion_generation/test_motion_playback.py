@@ -199,7 +199,7 @@ def test_behaviours_of_few_seeds_are_carried_out_in_the_integrator(name, seed, t
 @pytest.mark.parametrize(
     "name",
     [
-        *("walk_to", "wide_walk", "quadruped_walk", "quadruped_get_up", "get_up_from_back"),
+        *("walk_to", "wide_walk", "wide_get_up", "quadruped_walk", "quadruped_get_up", "get_up_from_back"),
         *("punch", "kick", "step_over", "carry", "hand_over", "handstand", "on_back"),
     ],
 )
