@@ -19,7 +19,7 @@ APART = 0.02
 
 @dataclass(frozen=True)
 class PostureFigures:
-    """Figures of a motion; legs are the limbs of feet, arms the others.
+    """Figures of a motion; legs are the limbs of feet, arms those that begin at other joints.
 
     Attributes:
         knee: mean angle between the first two segments of legs in contact, 0 when stretched [rad]; NaN without one.
@@ -48,7 +48,8 @@ def posture_figures(
     pin.forwardKinematics(scene.model, data, q[0])
     limbs = [(i, limb) for i, limb in enumerate(character.limbs) if len(_segments(data, limb)) > 1]  # not the back
     legs = [(i, limb) for i, limb in limbs if limb.name in feet]
-    arms = [limb for i, limb in limbs if limb.name not in feet]
+    roots = {limb.joints[0] for _, limb in legs}  # a knee or toes are of a leg as well
+    arms = [limb for _, limb in limbs if limb.joints[0] not in roots]
     for m, posture in enumerate(q):
         pin.framesForwardKinematics(scene.model, data, posture)
         soles = [data.oMf[scene.surfaces[limb.surface].frame_id].translation[2] for _, limb in legs]

@@ -5,6 +5,7 @@ import pytest
 
 from contact_invariant.character_builder import character_of
 from contact_invariant.posture_figures import posture_figures
+from multi_qp_scene import load_scenario
 
 FEET = {"left_foot", "right_foot"}
 
@@ -46,3 +47,10 @@ def test_one_that_lies_has_its_legs_all_the_same(behaviour):
     none = np.zeros((1, 5), dtype=bool)
     found = posture_figures(scenario.scene, character_of(scenario), scenario.scene.q0[None], none, FEET)
     assert np.isnan(found.knee) and found.arm < 0.5 and found.height == pytest.approx(1.0)
+
+
+def test_knees_and_toes_are_no_arms():
+    scenario = load_scenario("wide_get_up")
+    character = character_of(scenario)
+    contact = np.ones((1, len(character.effectors)), dtype=bool)
+    assert np.isnan(posture_figures(scenario.scene, character, scenario.scene.q0[None], contact, FEET).arm)
