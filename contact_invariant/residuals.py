@@ -341,9 +341,6 @@ def _collision_rows(
     for one, other in character.close:
         for (a, b), first in shapes:
             for (c, d), second in shapes:
-                foreign = first.body != second.body and not {first.joint, second.joint} <= hands
-                if foreign and (first.side or second.side):  # such as a foot on the trunk of another one
-                    continue
                 if first.link == one and second.link == other:
                     gap = segment_distance(a, b, c, d)
                     rows.add("own links", "penetration", hinge(first.radius + second.radius + CLOSE_MARGIN - gap))

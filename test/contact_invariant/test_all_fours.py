@@ -1,5 +1,8 @@
 """A humanoid on elbows and knees that another one climbs on: its start pose, ramps of its trunk, the behaviour."""
 
+from pathlib import Path
+
+import coal
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -7,6 +10,7 @@ import pytest
 from contact_invariant.audit import Auditor, Bounds
 from contact_invariant.contact_schedule import touched_at_start
 from contact_invariant.motion import Motion
+from contact_invariant.problem import SynthesisProblem
 from contact_invariant.starts import Starts
 from contact_invariant.surroundings import surroundings_of, with_trunks
 from multi_qp_scene.scenario import load_scenario
@@ -18,7 +22,7 @@ EFFECTORS = ["left_foot", "right_foot", "left_elbow", "right_elbow", "left_knee"
 
 @pytest.fixture(scope="module")
 def scenario():
-    return load_scenario("on_all_fours")
+    return load_scenario(str(Path(__file__).with_name("on_all_fours.yaml")))
 
 
 @pytest.fixture(scope="module")
@@ -87,8 +91,38 @@ def test_what_moves_with_a_link_that_touches_may_come_close_to_solids(character)
 
 @pytest.mark.slow
 def test_a_humanoid_climbs_on_another_one(scenario):
-    start = Starts(scenario).one(0)
+    start = Starts(scenario).one(2)
     assert start.passed, start.missed
     motion = start.synthesis.motion
     assert motion.x[-1, 2] - motion.x[0, 2] > 0.37  # its centre of mass is above where it can stand on the ground
     assert motion.contacts[0, :2].all() and motion.x[-1, [8, 14]].min() > 0.35
+
+
+@pytest.mark.parametrize(("gap", "close"), [(0.002, True), (0.015, False)])
+def test_the_side_of_a_foot_keeps_off_an_arm_of_the_other_one(scenario, character, surroundings, gap, close):
+    """Listed pairs keep 1 cm; the foot is 115 mm wide, the capsule in its middle 45 mm."""
+    scene, behaviour = scenario.scene, scenario.spec.behaviour.model_copy(update={"phases": 1, "terms": []})
+    problem = SynthesisProblem(character, surroundings, behaviour)
+    data, shapes = scene.model.createData(), scene.collision_model.createData()
+    pin.updateGeometryPlacements(scene.model, data, scene.collision_model, shapes, scene.q0)
+    names = [piece.name for piece in scene.collision_model.geometryObjects]
+    foot, arm = (names.index(f"{name}_0") for name in ("climber/l_ankle_roll_link", "bearer/l_shoulder_yaw_link"))
+    first, second = (scene.collision_model.geometryObjects[k].geometry for k in (foot, arm))
+    beside = shapes.oMg[arm].translation - shapes.oMg[foot].translation
+    beside[2] = 0.0
+    for y in np.arange(-0.3, 0.0, 0.001):  # along the width of the foot
+        at = pin.SE3(shapes.oMg[foot].rotation, shapes.oMg[foot].translation + beside + [0.0, y, 0.0])
+        request = coal.DistanceRequest()
+        if coal.distance(first, placed(at), second, placed(shapes.oMg[arm]), request, coal.DistanceResult()) < gap:
+            break
+    x = character.features_at(scene, scene.q0)
+    for k in (0, 6, 12):
+        x[k : k + 3] += beside + [0.0, y, 0.0]
+    z = problem.initial(x, scene.q0[character.joints.q_index])
+    r = problem.residuals(z)[0][0]
+    found = [r[a:b].max() for name, _, a, b in problem._terms[0] if name == "own links"]
+    assert (max(found) > 0.005) == close
+
+
+def placed(X):
+    return coal.Transform3s(X.rotation, X.translation)
