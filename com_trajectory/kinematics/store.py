@@ -78,11 +78,6 @@ class RobotPolytopes:
             self._placed[key] = effector.polytope.transformed(contact.pose)
         return self._placed[key]
 
-    def centre_of(self, contact: Contact) -> Array:
-        """Return the centre of a contact's polytope in the world, (3,) [m]."""
-        self.of(contact)
-        return np.asarray(contact.pose.act(self.effectors[contact.effector].centre))
-
 
 def fingerprint_of(loaded: LoadedModel) -> str:
     """Return a hash of the inputs of the polytopes: URDF, surface placements and postures of the model file."""
