@@ -89,7 +89,7 @@ class RunMonitor:
             self._state = state
             self._audit.observe(state, command, controller)
             if self._touches is not None:
-                self._touches.observe(state, command.time, command.diagnostics.state)
+                self._touches.observe(state, command.time, command.diagnostics.state, controller.contacts)
         if status is not Status.FALLBACK:
             self._goals.observe(controller, state, command.time)
         self.ended = self._why_ended(command)

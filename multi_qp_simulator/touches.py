@@ -1,8 +1,8 @@
-"""Touches between bodies that no contact of the scenario connects: overlaps of their shapes, and contact forces."""
+"""Touches between bodies that no contact connects: overlaps of their shapes, and contact forces."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -39,23 +39,25 @@ class _Touch:
 
 
 class TouchMonitor:
-    """Largest overlap of each pair of links that may meet and that no contact of the scenario connects.
+    """Largest overlap of each pair of links that may meet, while no contact connects them.
 
-    All pairs of shapes with relative motion are measured, watched or not, except those of one subsystem that overlap by
-    construction. Measured outside the control tick, every `PERIOD`.
+    All pairs of shapes with relative motion are measured, watched or not, see `measured_pairs`, outside the control
+    tick, every `PERIOD`.
     """
 
     def __init__(self, scenario: Scenario) -> None:
         self._scenario, scene = scenario, scenario.scene
         self._links = {k: link_of(scene, k) for k in range(len(scene.collision_model.geometryObjects))}
         self._weights = {one.name: GRAVITY * one.mass for one in scene.characters}
-        self._search = OverlapSearch(scene.model, scene.collision_model, unknown_pairs(scenario))
+        pairs = measured_pairs(scenario)
+        self._search = OverlapSearch(scene.model, scene.collision_model, pairs)
+        self._connecting = list(pairs.values())
         self._next = -1.0
         self._touches: dict[LinkPair, _Touch] = {}
         self._entries: list[tuple[float, str]] = []
 
     def check_start(self, state: State) -> None:
-        """Check that no bodies are inside of each other at the start, farther than a healthy run permits.
+        """Check that no bodies, but those with a contact, are inside of each other, farther than a healthy run permits.
 
         Raises:
             MultiQpError: naming the bodies and the depths.
@@ -64,7 +66,7 @@ class TouchMonitor:
             return
         most, deepest = self._scenario.spec.health.overlap, dict[LinkPair, float]()
         for k, distance in self._search.distances(state.q).items():
-            if distance < -most:
+            if distance < -most and not self._connecting[k]:
                 first, second = (self._links[int(piece)] for piece in self._search.pairs[k])
                 pair = min(first, second), max(first, second)
                 deepest[pair] = max(deepest.get(pair, 0.0), -float(distance))
@@ -78,15 +80,15 @@ class TouchMonitor:
             f"`health: {{overlap: ...}}` ({1e3 * most:g} mm)"
         )
 
-    def observe(self, state: State, time: float, phase: str) -> None:
-        """Process one tick: state of the scene, time [s] and state of the state machine."""
+    def observe(self, state: State, time: float, phase: str, active: Collection[str]) -> None:
+        """Process one tick: state of the scene, time [s], state of the state machine and names of active contacts."""
         if not self._entries or self._entries[-1][1] != phase:
             self._entries.append((time, phase))
         if time < self._next - 1e-9:
             return
         self._next = time + PERIOD
         for k, distance in self._search.distances(state.q).items():
-            if distance > -SMALLEST:
+            if distance > -SMALLEST or not self._connecting[k].isdisjoint(active):
                 continue
             first, second = (self._links[int(piece)] for piece in self._search.pairs[k])
             touch = self._touch((first, second))
@@ -130,10 +132,11 @@ def _importance(touch: Mapping[str, Any]) -> tuple[float, float]:
     return touch["overlap_m"], touch["force_n"] or 0.0
 
 
-def unknown_pairs(scenario: Scenario) -> list[tuple[int, int]]:
-    """Return the pairs of pieces of the collision model that move relative to each other and that no contact connects.
+def measured_pairs(scenario: Scenario) -> dict[tuple[int, int], frozenset[str]]:
+    """Return pairs of pieces of the collision model with relative motion, and names of the contacts of their bodies.
 
-    Pairs of one subsystem that overlap by construction are left out, and pairs without a controlled subsystem.
+    Pairs of one subsystem that overlap by construction are left out, pairs without a controlled subsystem, and those of
+    bodies with a grasp, since a hand is around what it is about to grasp.
     """
     scene, controlled = scenario.scene, scenario.controlled.scene
     objects = scene.collision_model.geometryObjects
@@ -143,15 +146,19 @@ def unknown_pairs(scenario: Scenario) -> list[tuple[int, int]]:
         for item, owner in zip(objects, owners, strict=True)
     ]
     own = {pair for name in controlled.subsystems for pair in parting_pieces(scene, name)}
-    surfaces = [[scene.surfaces[name] for name in spec.surfaces] for spec in scenario.spec.contacts.values()]
-    known = {
-        frozenset((s.joint_id, s.name.partition("/")[0] if s.joint_id == 0 else "") for s in pair) for pair in surfaces
-    }
-    return [
-        (a, b)
+    connecting: dict[frozenset[tuple[int, str]], set[str]] = {}
+    grasped = set()
+    for name, spec in scenario.spec.contacts.items():
+        surfaces = [scene.surfaces[surface] for surface in spec.surfaces]
+        pair = frozenset((s.joint_id, s.name.partition("/")[0] if s.joint_id == 0 else "") for s in surfaces)
+        connecting.setdefault(pair, set()).add(name)
+        if any(s.kind == "grasp" for s in surfaces):
+            grasped.add(pair)
+    return {
+        (a, b): frozenset(connecting.get(pair, ()))
         for a, b in combinations(range(len(objects)), 2)
         if (owners[a] in controlled.subsystems or owners[b] in controlled.subsystems)
         and bodies[a][0] != bodies[b][0]
-        and frozenset((bodies[a], bodies[b])) not in known
+        and (pair := frozenset((bodies[a], bodies[b]))) not in grasped
         and (owners[a] != owners[b] or (a, b) in own)
-    ]
+    }

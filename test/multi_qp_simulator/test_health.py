@@ -15,7 +15,7 @@ from multi_qp_scene.scenario import load_scenario
 from multi_qp_scene.schema.health import HealthSpec
 from multi_qp_simulator.health import health_of
 from multi_qp_simulator.runner import run_scenario
-from multi_qp_simulator.touches import unknown_pairs
+from multi_qp_simulator.touches import measured_pairs
 
 #: Quantities of `worst` with a bound.
 WORST = [
@@ -90,6 +90,12 @@ def test_a_fall_through_a_table_without_a_contact_is_an_overlap(write):
     assert "box/box_link was" in report["health"]["problems"][0]
 
 
+def test_a_contact_that_is_not_active_hides_no_overlap(write):
+    contact = "contacts:\n  on_table: {surfaces: [box/bottom, table/top]}\n"
+    (touch,) = run_scenario(load_scenario(write(FALLING + contact))).report["touches"]
+    assert touch["bodies"] == ["box/box_link", "table/block"] and touch["overlap_m"] > 0.1
+
+
 def test_a_touch_in_mujoco_has_its_largest_force(write):
     report = run_scenario(load_scenario(write(FALLING)), backend="mujoco").report
     (touch,) = report["touches"]
@@ -128,13 +134,16 @@ def test_a_scenario_may_widen_the_bounds(write):
     assert run_scenario(load_scenario(write(widened))).succeeded
 
 
-def test_pairs_of_declared_contacts_and_neighbours_are_not_touches():
+def test_pairs_are_without_neighbours_and_with_the_contacts_that_connect_them():
     scenario = load_scenario("box")
     names = [item.name for item in scenario.scene.collision_model.geometryObjects]
-    pairs = [{names[k].rsplit("_", 1)[0] for k in pair} for pair in unknown_pairs(scenario)]
-    assert {"humanoid/torso", "humanoid/r_shoulder_yaw_link"} in pairs
-    assert {"humanoid/torso", "humanoid/head"} not in pairs
-    assert {"box/box_link", "table/table_link"} not in pairs
+    pairs = {
+        frozenset(names[k].rsplit("_", 1)[0] for k in pair): contacts
+        for pair, contacts in measured_pairs(scenario).items()
+    }
+    assert not pairs[frozenset(("humanoid/torso", "humanoid/r_shoulder_yaw_link"))]
+    assert frozenset(("humanoid/torso", "humanoid/head")) not in pairs
+    assert pairs[frozenset(("box/box_link", "table/table_link"))]
 
 
 REPORT = {

@@ -9,7 +9,7 @@ import yaml
 from multi_qp_scene import load_scenario
 from multi_qp_scene.resources import scenario_path
 from multi_qp_simulator.runner import run_scenario
-from multi_qp_simulator.touches import unknown_pairs
+from multi_qp_simulator.touches import measured_pairs
 
 OTHERS = {
     "lever": {"model": "lever", "controlled": False, "pose": {"xyz": [1, 0, 0]}, "posture": {"lever": 0.6}},
@@ -49,5 +49,5 @@ def test_goals_may_be_about_them(scenario):
 
 def test_touches_among_themselves_are_not_measured(scenario):
     pieces = scenario.scene.collision_model.geometryObjects
-    owners = {frozenset(pieces[k].name.split("/")[0] for k in pair) for pair in unknown_pairs(scenario)}
+    owners = {frozenset(pieces[k].name.split("/")[0] for k in pair) for pair in measured_pairs(scenario)}
     assert owners == {frozenset({"humanoid"}), *(frozenset({"humanoid", other}) for other in (*OTHERS, "ground"))}
