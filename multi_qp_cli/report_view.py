@@ -76,6 +76,9 @@ def _facts(report: dict[str, Any]) -> Table:
                 f"predicted {of_phase['relative'] * 100.0:.1f} % off the simulated ones "
                 f"(RMS {of_phase['rms_error_n']:.2f} N of {of_phase['rms_force_n']:.1f} N)",
             )
+    if unplanned := report.get("unplanned_forces"):
+        listed = [f"{name} ({of['force_n']:.3g} N, {of['ticks']} ticks)" for name, of in unplanned.items()]
+        table.add_row("forces of inactive contacts", escape("; ".join(listed[:5])))
     if report["touches"]:
         table.add_row("touches without a contact", "; ".join(escape(_touch(touch)) for touch in report["touches"][:5]))
     table.add_row("states", escape(" → ".join(report["states_visited"])))

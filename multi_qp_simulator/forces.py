@@ -24,7 +24,7 @@ PHASES = ("static", "moving", "change")
 
 
 class ForceCheck:
-    """RMS difference between predicted and simulated forces, by contact and phase.
+    """RMS difference between predicted and simulated forces, by contact and phase, and forces that none predicts.
 
     Phases: `change` within 0.5 s after contacts were made or broken; else `static` while all velocities are below
     0.2 m/s or rad/s, and `moving` otherwise.
@@ -35,6 +35,7 @@ class ForceCheck:
         self._changed = -math.inf
         # by phase and set of contacts: squared error, squared simulated force, tick count; a row for each contact
         self._sums: dict[str, dict[tuple[str, ...], Array]] = {phase: {} for phase in PHASES}
+        self._unplanned: dict[str, dict[str, Any]] = {}
 
     def observe(self, state: State, command: Command, outcome: Outcome) -> None:
         """Add one tick: state, command and simulation result."""
@@ -44,6 +45,8 @@ class ForceCheck:
         if made != self._made and set(made) != set(self._made):
             # the first contacts of a run are a change too, with a transient
             self._made, self._changed = made, command.time
+        for name in outcome.wrenches.keys() - set(made):
+            self._count_unplanned(name, outcome.wrenches[name], command)
         if not made:
             return
         of_phase = self._sums[self._phase(state, command.time)]
@@ -52,6 +55,18 @@ class ForceCheck:
             sums = of_phase[made] = np.zeros((len(made), 3))
         simulated = np.array([outcome.wrenches.get(name, _NONE) for name in made])
         _add_squares(np.array(list(command.wrenches.values())), simulated, sums)
+
+    def _count_unplanned(self, name: str, wrench: Array, command: Command) -> None:
+        """Add one tick of a force that the QP does not know."""
+        force = float(np.linalg.norm(wrench[:3]))
+        found = self._unplanned.setdefault(name, {"force_n": 0.0, "ticks": 0})
+        found["ticks"] += 1
+        if force > found["force_n"]:
+            found |= {"force_n": force, "force_time": command.time, "force_state": command.diagnostics.state}
+
+    def unplanned(self) -> dict[str, dict[str, Any]]:
+        """Return, by contact, the largest simulated force [N] while it is not active, its time [s], and its ticks."""
+        return dict(sorted(self._unplanned.items(), key=lambda item: -item[1]["force_n"]))
 
     def _phase(self, state: State, time: float) -> str:
         if time - self._changed < CHANGE:

@@ -259,6 +259,7 @@ class Run:
         report = self._monitor.report(final=self.backend.state, ended=ended, touch_forces=forces)
         if self._forces is not None:
             report["contact_forces"] = self._forces.report()
+            report["unplanned_forces"] = self._forces.unplanned()
         log = self.recorder.log()
         report["task_errors"] = log.task_errors()
         self.result = RunResult(report, log)

@@ -106,6 +106,16 @@ def test_a_touch_in_mujoco_has_its_largest_force(write):
     assert touch["force_state"] == "wait"
 
 
+def test_the_force_of_a_contact_that_is_not_active_is_listed(write):
+    contact = "contacts:\n  on_table: {surfaces: [box/bottom, table/top]}\n"
+    report = run_scenario(load_scenario(write(FALLING + contact)), backend="mujoco").report
+    ((name, found),) = report["unplanned_forces"].items()
+    assert name == "on_table" and 3.0 * 9.81 <= found["force_n"] < 3000.0 and found["force_state"] == "wait"
+    falling = np.sqrt(2 * 0.02 / 9.81)
+    assert found["force_time"] >= falling - 0.02
+    assert found["ticks"] == pytest.approx((report["sim_time"] - falling) / report["dt"], abs=3)
+
+
 @pytest.mark.parametrize("backend", ["integrator", "mujoco"])
 def test_an_arm_inside_the_chest_is_named_and_fails_the_run(write, backend, tmp_path, capsys):
     path, file = write(SQUEEZING), tmp_path / "report.json"
