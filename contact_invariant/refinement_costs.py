@@ -40,9 +40,8 @@ OUTSIDE_MARGIN, INSIDE_MARGIN, NEAR = 0.01, 0.04, 0.15
 BEYOND = 0.03
 #: The first when barriers are firm, where the simplified motion keeps it: bound of the swing clearance, and 1.5 cm [m].
 SWING_MARGIN = 0.035
-#: The first of a link, but for feet, that touches with a point: its shape may enter the surface when it tilts [m].
-POINT_MARGIN = -0.005
-#: Duration before and after a contact over which a point keeps this margin, and another patch less than the first [s].
+#: Duration before and after a contact over which a link, but for feet, that touches with a point does not enter the
+#: surface when it tilts, but may touch it, and another patch keeps less than the first [s].
 LEAVING = 0.1
 #: Duration per body weight over which the normal force of a contact may rise and has to fall, and when barriers are
 #: firm [s]. With a force that ends within a node, accelerations jump, of which splines through the nodes know nothing.
@@ -437,7 +436,7 @@ class _Pairs:
                 had += lifted.get(self._joint[a], 0.0)
                 least = OUTSIDE_MARGIN * eased.get(self._joint[a], 1.0)
                 is_tip = self._joint[a] in tips and b not in self._others
-                margin = POINT_MARGIN if is_tip else max(least, min(high, had))
-                moves_firmly = (self._joint[a] in own or is_tip) and high > OUTSIDE_MARGIN
+                margin = 0.0 if is_tip else max(least, min(high, had))
+                moves_firmly = is_tip or (self._joint[a] in own and high > OUTSIDE_MARGIN)
                 found.append(((a, b), margin, CLOSE if moves_firmly or (a, b) in self.dampers else 1.0))
         return found
