@@ -301,8 +301,8 @@ class BehaviourSpec(CharacterSpec):
             contact, the root of this that of contacts. Larger ones leave less to forces that no contact can give.
         torque_limits: factor of what static torques exceed 60 % of their limits by in the cost, before it is squared; 0
             leaves it out. Needs `limb_weights`.
-        drag: factor of sliding along a surface without contact in the last stage, before it is squared; with larger
-            ones, feet stand or lift.
+        drag: factor of sliding along a surface without contact in the last stage, and of what a carried object misses
+            of 2 cm from solids, before they are squared; with larger ones, feet stand or lift.
         slip_cost: factor of the velocity of patches in contact in the cost, before it is squared.
         support: factor of phases without a contact from the third stage on, before it is squared; with 1 it is small
             beside the other costs there, and the motion may leap.
