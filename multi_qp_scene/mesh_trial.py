@@ -1,7 +1,8 @@
 """Program that loads meshes with assimp, within limits, and writes the results.
 
 It reads {"files": [...], "seconds": ..., "memory": ...} from standard input and writes a line of JSON per file:
-{"count": vertices and faces, "furthest": largest coordinate} or {"error": ...}.
+{"count": vertices and faces, "furthest": largest coordinate, "unused": last vertices that no triangle has} or
+{"error": ...}.
 """
 
 import json
@@ -27,9 +28,14 @@ def _found(path: str) -> dict[str, object]:
         return {"error": "it has no triangles"}
     vertices = np.asarray(mesh.vertices())
     corners = [(triangle[0], triangle[1], triangle[2]) for triangle in map(mesh.tri_indices, range(mesh.num_tris))]
-    if np.max(corners) >= len(vertices):
+    last = int(np.max(corners))
+    if last >= len(vertices):
         return {"error": "a triangle refers to a vertex that does not exist"}
-    return {"count": len(vertices) + len(corners), "furthest": float(np.abs(vertices).max())}
+    return {
+        "count": len(vertices) + len(corners),
+        "furthest": float(np.abs(vertices).max()),
+        "unused": len(vertices) - 1 - last,
+    }
 
 
 def main() -> None:

@@ -120,6 +120,7 @@ def split_creases(mesh: trimesh.Trimesh, *, angle: float = CREASE_ANGLE, key: st
     mesh = trimesh.Trimesh(mesh.vertices, mesh.faces, process=False)
     mesh.merge_vertices(merge_norm=True, merge_tex=True)
     mesh.update_faces(mesh.nondegenerate_faces())
+    mesh.update_faces(np.linalg.norm(mesh.face_normals, axis=1) > 0.5)  # trimesh gives narrow faces a zero normal
     faces = np.asarray(mesh.faces, dtype=np.int64)
     corner_normals = _corner_normals(faces, mesh.face_normals, mesh.area_faces, np.cos(angle))
     flat = corner_normals.reshape(-1, 3)

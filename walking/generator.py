@@ -24,10 +24,11 @@ from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scalar_joint import ScalarJoint
 from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.tasks import CoMTaskSpec, PoseTargetSpec, PoseTaskSpec, PostureTaskSpec, TaskSpec
 from multi_qp_scene.schema.walking import ArmSwingSpec, WalkingSpec
 from multi_qp_scene.surfaces import Surface
-from walking.gait import Gait, UnknownGround, WalkingRobot, largest_velocity
+from walking.gait import GRAVITY, Gait, UnknownGround, WalkingRobot, largest_velocity
 from walking.gait_state import STAND, Measured, Walk
 from walking.ground_height import ground_heights
 from walking.stepper import Stepper
@@ -39,6 +40,8 @@ from walking.velocity import VelocityCommand, random_schedule
 CROUCH = 0.9
 #: Room between the least and the nominal distance of the feet aside, where it is not given [m].
 ROOM = 0.03
+#: Normal force from which a foot has landed, where it is not given, relative to what it bears in the stance.
+TOUCH_SHARE = 0.065
 #: Simulated time of the warm-up, in which the robot starts to walk [s].
 WARM_UP_TIME = 1.0
 
@@ -101,7 +104,7 @@ class WalkingGenerator(MotionGenerator):
             self._gait,
             dt=scenario.spec.dt,
             limits=np.array([limits.ahead, limits.aside, limits.turn]),
-            touch_force=spec.touch_force,
+            touch_force=self._touch_force(scene),
             swing_speed=spec.swing_speed,
             height_stiffness=spec.weights.height,
             terrain=self._terrain(kinematics, surfaces),
@@ -113,6 +116,13 @@ class WalkingGenerator(MotionGenerator):
         self.tasks = self._task_specs()
         self.started_at = 0.0
         self.gait_change: GaitChange | None = None
+
+    def _touch_force(self, scene: Scene) -> float:
+        """Return the normal force from which a swing foot has landed [N]."""
+        if self._spec.touch_force is not None:
+            return self._spec.touch_force
+        mass = scene.subsystems[self._spec.subsystem].mass
+        return TOUCH_SHARE * mass * GRAVITY / (len(self._spec.feet) / 2)
 
     def _measure(self, kinematics: Kinematics, surfaces: list[Surface]) -> tuple[WalkingRobot, float, list[Array]]:
         """Return the figures of the robot, its heading, and the rotation of each sole without heading."""

@@ -210,7 +210,8 @@ class WalkingSpec(GeneratorSpec):
         least_width: least distance of the feet aside, for legs that do not cross [m]; 3 cm below `width` if left out.
         margin: distance of the zero-moment point from the edges of a sole [m].
         swing_speed: largest mean speed of a swing foot relative to the commanded velocity, in each direction [m/s].
-        touch_force: normal force from which a swing foot has landed [N].
+        touch_force: normal force from which a swing foot has landed [N]; if left out, 6.5 % of what it bears in the
+            stance: of the weight for two feet, of half of it for four.
         gait: timing of the gait.
         velocity: velocity commands over time; none if it is commanded from outside.
         random: random velocity commands, instead of `velocity`.
@@ -233,7 +234,7 @@ class WalkingSpec(GeneratorSpec):
     least_width: Distance | None = None
     margin: Distance = 0.015
     swing_speed: Speed = 2.2
-    touch_force: Force = 25.0
+    touch_force: Force | None = None
     gait: GaitSpec = GaitSpec()
     velocity: list[TimedVelocitySpec] = []
     random: RandomVelocitySpec | None = None

@@ -70,6 +70,43 @@ def test_a_humanoid_stands_on_both_soles(scene, yaw):
     np.testing.assert_allclose(base.rotation[:, 0], [np.cos(yaw), np.sin(yaw), 0.0], atol=1e-6)
 
 
+LEGS = """\
+<robot name="r">
+<link name="base"><inertial><mass value="5"/>
+<inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+{legs}</robot>
+"""
+LEG = """\
+<joint name="{name}_hip" type="revolute"><parent link="base"/><child link="{name}_leg"/><origin xyz="{x} {y} 0"/>
+<axis xyz="0 1 0"/><limit lower="-2" upper="2" effort="20" velocity="9"/></joint>
+<link name="{name}_leg"><inertial><origin xyz="0 0 -0.1"/><mass value="0.5"/>
+<inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial>
+<collision><origin xyz="0 0 -0.3"/><geometry><sphere radius="0.03"/></geometry></collision></link>
+"""
+
+
+@pytest.mark.parametrize("angle", [0.0, 0.8, -1.2])
+def test_legs_that_lean_to_one_side_stand_on_their_balls(tmp_path, angle):
+    places = {"fl": (0.2, 0.1), "fr": (0.2, -0.1), "rl": (-0.2, 0.1), "rr": (-0.2, -0.1)}
+    legs = "".join(LEG.format(name=name, x=x, y=y) for name, (x, y) in places.items())
+    (tmp_path / "r.urdf").write_text(LEGS.format(legs=legs), encoding="utf-8")
+    feet = "".join(
+        f"  {name}: {{type: point, link: {name}_leg, xyz: [0, 0, -0.33], rpy: [3.14159265, 0, 0]}}\n" for name in places
+    )
+    (tmp_path / "r.yaml").write_text(f"urdf: r.urdf\nsurfaces:\n{feet}", encoding="utf-8")
+    posture = ", ".join(f"{name}_hip: {angle}" for name in places)
+    (tmp_path / "s.yaml").write_text(
+        "description: x\nsubsystems:\n  r:\n    model: r.yaml\n"
+        f"    posture: {{{posture}}}\n    place: {{surfaces: [fl, fr, rl, rr], onto: ground/floor}}\n"
+        "environment: {ground: {model: ground}}\ninitial_state: a\nstates: {a: {}}\n",
+        encoding="utf-8",
+    )
+    scene = load_scenario(tmp_path / "s.yaml").scene
+    base = pin.XYZQUATToSE3(scene.q0[:7])
+    np.testing.assert_allclose(base.rotation, np.eye(3), atol=1e-9)
+    assert base.translation[2] == pytest.approx(0.3 * np.cos(angle) + 0.03, abs=1e-9)
+
+
 def test_the_result_is_independent_of_the_previous_base_pose(scene):
     root = scene.subsystems["box"].q_slice.start
     q = scene.q0.copy()

@@ -293,6 +293,22 @@ def scene_joints(scene) -> list[str]:
     return [name.removeprefix("r/") for name in scene.joint_names if not name.endswith("root_joint")]
 
 
+TWO_MATERIALS = """\
+v 0 0 0\nv 0 1 0\nv 1 0 0\nv 0 0 1\nv 0 0 2\nv 0 1 2\nv 1 0 2\nv 0 0 3\nv 1 1 3
+usemtl one\nf 1 2 3\nf 1 3 4\nf 1 4 2\nf 3 2 4
+usemtl other\nf 5 6 7\nf 5 7 8\nf 5 8 6\nf 7 6 8\nf 8 7 9
+"""
+
+
+def test_a_mesh_whose_materials_are_confused_is_refused_where_it_touches(write, caplog):
+    write(TWO_MATERIALS, "two.obj")
+    shape = '<geometry><mesh filename="two.obj"/></geometry>'
+    (problem,) = problems_of(write(robot(link("a", f"{INERTIAL}<collision>{shape}</collision>"))))
+    assert "two.obj: parts of several materials are confused" in problem
+    read_urdf(write(robot(link("a", f"{INERTIAL}<visual>{shape}</visual>"))), free_flyer=True)
+    assert "two.obj: parts of several materials are confused" in caplog.text
+
+
 def test_meshes_by_relative_path_and_package(run, write, tmp_path, monkeypatch):
     write(TETRAHEDRON, "meshes/t.stl")
     write(TETRAHEDRON, "share/my_robot/meshes/u v.stl")
