@@ -44,20 +44,20 @@ def run(options: argparse.Namespace) -> int:
     """Print the table of surfaces and draw the picture."""
     path = output_path("--output", options.output, suffixes=(".png",))
     width, height = size_of(options.size)
-    scene, name = _scene(options.model, options.posture)
+    scene, name, base = _scene(options.model, options.posture)
     surfaces = {full.partition("/")[2]: surface for full, surface in scene.surfaces.items()}
     for chosen in options.surfaces or ():
         require_known("--surfaces", "surface", chosen, surfaces)
     if options.surfaces is not None:
         surfaces = {key: surfaces[key] for key in options.surfaces or surfaces}
-        Console().print(_table(scene, surfaces))
+        Console().print(_table(scene, surfaces, base))
     if path is not None:
         _draw(path, scene, name, list(surfaces.values()) if options.surfaces is not None else [], width, height)
     return 0
 
 
-def _scene(model: str, posture: str | None) -> tuple[Scene, str]:
-    """Return a scene of one model, a little above the floor of the picture, and the name of the model.
+def _scene(model: str, posture: str | None) -> tuple[Scene, str, float]:
+    """Return a scene of one model, a little above the floor of the picture, its name, and the height of its base [m].
 
     Raises:
         MultiQpError: when the model is unknown or invalid, or has no such posture.
@@ -72,21 +72,25 @@ def _scene(model: str, posture: str | None) -> tuple[Scene, str]:
 
     spec = SubsystemSpec(model=str(file), posture=posture, pose=PoseSpec())
     scene = build_scene(SceneParts(subsystems={file.stem: (loaded, spec)}))
-    lowest = float(scene_bounds(scene, scene.q0)[0][2])
-    above = spec.model_copy(update={"pose": PoseSpec(xyz=(0.0, 0.0, CLEARANCE - lowest))})
-    return build_scene(SceneParts(subsystems={file.stem: (loaded, above)})), file.stem
+    height = CLEARANCE - float(scene_bounds(scene, scene.q0)[0][2])
+    above = spec.model_copy(update={"pose": PoseSpec(xyz=(0.0, 0.0, height))})
+    return build_scene(SceneParts(subsystems={file.stem: (loaded, above)})), file.stem, height
 
 
-def _table(scene: Scene, surfaces: dict[str, Surface]) -> Table:
-    """Return the surfaces with the directions of their axes at this posture, in the axes of the base."""
-    table = Table("surface", "type", "link", "size [m]", "z", "x", box=None)
+def _table(scene: Scene, surfaces: dict[str, Surface], height: float) -> Table:
+    """Return the surfaces with the directions of their axes at this posture, and their places, in the base frame.
+
+    The place of a ball is its lowest point.
+    """
+    table = Table("surface", "type", "size [m]", "z", "x", "place [m]", box=None)
     data = scene.model.createData()
     pin.framesForwardKinematics(scene.model, data, scene.q0)
     for name, surface in surfaces.items():
         R = data.oMf[surface.frame_id].rotation
-        extent = "{:.3f} x {:.3f}".format(*np.ptp(surface.points, axis=0)[:2])
-        link = surface.link.partition("/")[2]
-        table.add_row(name, surface.kind, link, extent, _direction(R[:, 2]), _direction(R[:, 0]))
+        place = data.oMf[surface.frame_id].act(surface.ball.centre) - [0.0, 0.0, height + surface.ball.radius]
+        shown = "({:.3f}, {:.3f}, {:.3f})".format(*(place.round(3) + 0.0))
+        extent = "" if surface.kind == "point" else "{:.3f} x {:.3f}".format(*np.ptp(surface.points, axis=0)[:2])
+        table.add_row(name, surface.kind, extent, _direction(R[:, 2]), _direction(R[:, 0]), shown)
     return table
 
 

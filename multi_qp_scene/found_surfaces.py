@@ -49,7 +49,7 @@ def mesh_model(document: YamlDocument, uri: str, *, relative_to: Path, scale: Ve
     """
     file = resolve_uri(uri, relative_to=relative_to)
     note(file)
-    if (wrong := check_meshes([file]).get(file)) is not None:
+    if (wrong := check_meshes([file], solid=[file]).get(file)) is not None:
         raise MultiQpError(f"{shown_path(file)}: {wrong}")
     xml = tostring(mesh_urdf(str(file), scale), encoding="unicode")
     model = pin.buildModelFromXML(xml)

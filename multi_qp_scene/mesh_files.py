@@ -7,7 +7,6 @@ included pipe blocks it. `mesh_trial.py` loads the file first, within limits of 
 from __future__ import annotations
 
 import json
-import logging
 import math
 import signal
 import subprocess
@@ -23,12 +22,11 @@ from multi_qp_scene.files import not_regular
 from multi_qp_scene.limits import VARIABLE, check, limit
 from multi_qp_scene.resources import resource_dirs
 
-_log = logging.getLogger(__name__)
-
 #: A trial that uses no CPU time for this duration is terminated [s].
 WAITS = 10.0
 
-#: Vertices at the end of a file with one part that its degenerate triangles, which are left out, may have.
+#: Vertices at the end of a mesh that no triangle has: those of its degenerate triangles, which are left out. If there
+#: are more, it has several materials, of which coal takes all triangles as of the first one's vertices.
 UNUSED = 3
 CONFUSED = "parts of several materials are confused when read; save the mesh as one part, for example as STL"
 
@@ -36,12 +34,12 @@ _TRIAL = Path(__file__).with_name("mesh_trial.py")
 _File = tuple[str, int, int]  # path, size [B] and time of the last change [ns]
 
 
-def check_meshes(uses: Iterable[Path], *, only_shown: Collection[Path] = ()) -> dict[Path, str]:
+def check_meshes(uses: Iterable[Path], *, solid: Collection[Path]) -> dict[Path, str]:
     """Check mesh files before they are loaded.
 
     Args:
         uses: files, each as often as it will be loaded.
-        only_shown: those of which a wrong shape has a warning instead of a message.
+        solid: those that are not for pictures alone.
 
     Returns:
         Error messages by file; if the total size is too large, the message is that of the last file.
@@ -62,20 +60,15 @@ def check_meshes(uses: Iterable[Path], *, only_shown: Collection[Path] = ()) -> 
     except MultiQpError as error:
         return problems | {uses[-1]: str(error)}
     results = dict(zip(tried, _tried(tuple(tried.values())), strict=False))
-    vertices, confused = 0, list[str]()
+    vertices = 0
     for path, result in results.items():
         try:
             _check_result(result)
             vertices += result["count"] * uses.count(path)
-            # coal takes the triangles of all materials as of the first one's vertices
-            if result["unused"] > UNUSED and path in only_shown:
-                confused.append(path.name)
-            elif result["unused"] > UNUSED:
+            if path in solid and result["unused"] > UNUSED:
                 raise MultiQpError(CONFUSED)
         except MultiQpError as error:
             problems[path] = str(error)
-    if confused:
-        _log.warning("wrong in pictures, but nowhere else, are %s: %s", ", ".join(confused), CONFUSED)
     try:
         check("mesh_vertices", vertices, "vertices and faces of all meshes")
     except MultiQpError as error:

@@ -172,8 +172,7 @@ class _Checker:
                 except MultiQpError as error:
                     self._report_error(link, mesh, f"mesh {error}")
         solid = {mesh for link in self._links for shape in link.iter("collision") for mesh in shape.iter("mesh")}
-        touched = {file for _, mesh, file in uses if mesh in solid}
-        wrong = check_meshes((file for _, _, file in uses), only_shown={file for _, _, file in uses} - touched)
+        wrong = check_meshes((file for _, _, file in uses), solid={file for _, mesh, file in uses if mesh in solid})
         for link, mesh, file in uses:
             if file in wrong:
                 self._report_error(link, mesh, f"mesh {shown_path(file)}: {wrong[file]}")

@@ -7,6 +7,7 @@ translated in its frame, so that viewers store and send each shape once.
 from __future__ import annotations
 
 import hashlib
+import logging
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,6 +19,9 @@ import trimesh
 from numpy.typing import NDArray
 
 from multi_qp_scene.arrays import Array
+from multi_qp_scene.mesh_files import CONFUSED, UNUSED
+
+_log = logging.getLogger(__name__)
 
 SECTIONS = 40  # segments of a full turn
 UNBOUNDED_SIZE = 20.0  # side of the patch that represents a plane [m]
@@ -240,6 +244,8 @@ def _stored_triangles(geometry: pin.GeometryObject) -> trimesh.Trimesh:
     if shape.num_tris == 0:
         return _read_mesh_file(geometry)
     faces = [(triangle[0], triangle[1], triangle[2]) for triangle in map(shape.tri_indices, range(shape.num_tris))]
+    if shape.num_vertices - 1 - np.max(faces) > UNUSED:
+        _log.warning("%s: wrong in pictures, but nowhere else: %s", Path(geometry.meshPath).name, CONFUSED)
     return trimesh.Trimesh(np.array(shape.vertices()).reshape(-1, 3), np.array(faces), process=False)
 
 

@@ -26,7 +26,16 @@ def test_a_picture_with_surfaces_differs_where_they_are(tmp_path, capsys):
 def test_directions_are_those_of_the_posture(capsys):
     assert main(["show", "humanoid", "--surfaces", "left_sole", "left_palm"]) == 0
     sole, palm = (line.split() for line in capsys.readouterr().out.splitlines()[-2:])
-    assert sole[-2:] == ["down", "ahead"] and palm[-2:] == ["right", "ahead"]
+    assert sole[-5:-3] == ["down", "ahead"] and palm[-5:-3] == ["right", "ahead"]
+
+
+def test_the_place_of_a_ball_is_its_lowest_point(capsys):
+    heights = []
+    for posture in ("standing", "crouching"):
+        assert main(["show", "quadruped", "--surfaces", "left_front_foot", "--posture", posture]) == 0
+        heights.append(float(capsys.readouterr().out.splitlines()[-1].split()[-1].rstrip(")")))
+    scene = load_scenario("trot").scene  # stands on its feet, without a tilt
+    assert heights[0] == pytest.approx(-scene.q0[2], abs=1e-3) and heights[1] > heights[0] + 0.05
 
 
 def test_marks_are_at_the_surface():

@@ -120,6 +120,19 @@ def test_mesh_file_is_read_if_no_triangles_are_loaded(tmp_path, suffix):
     np.testing.assert_allclose(mesh.extents, [1, 2, 3])
 
 
+CORNERS = (0, 0, 0), (0, 1, 0), (1, 0, 0), (0, 0, 1)
+
+
+def test_triangles_of_several_materials_are_warned_of(tmp_path, caplog):
+    one = "f 1 2 3\nf 1 3 4\nf 1 4 2\nf 3 2 4\n"
+    other = "f 5 6 7\nf 5 7 8\nf 5 8 6\nf 7 6 8\n"
+    corners = "".join(f"v {x} {y} {z + a}\n" for a in (0, 2) for x, y, z in CORNERS)
+    path = tmp_path / "two.obj"
+    path.write_text(f"{corners}usemtl a\n{one}usemtl b\n{other}", encoding="utf-8")
+    to_trimesh(geometry(coal.MeshLoader().load(str(path), np.ones(3)), mesh_path=str(path)))
+    assert "two.obj: wrong in pictures" in caplog.text
+
+
 @pytest.mark.parametrize(("name", "content"), [("missing.stl", None), ("broken.stl", b"not a mesh")])
 def test_error_of_unreadable_mesh_names_the_geometry(tmp_path, name, content):
     if content is not None:
