@@ -103,22 +103,10 @@ class ScenarioChecker:
             for joint in posture:
                 self.known((*key, joint), "joint", joint, self.joints_of(subsystem))
 
-    def check_group(self, subsystems: list[str], key: Key) -> None:
-        """Report unknown subsystems of a group, and an empty one."""
-        for k, name in enumerate(subsystems):
-            self.known((*key, "subsystems", k), "subsystem", name, self.names.moving)
-        if not subsystems:
-            self.report_error((*key, "subsystems"), "name at least one subsystem")
-
     @property
     def all_tasks(self) -> set[str]:
         """Names of the tasks of the scenario and of its states."""
         return self.written("tasks").union(*(self.written("states", s, "tasks") for s in self.written("states")))
-
-    def check_states(self, states: Iterable[str], key: Key) -> None:
-        """Report unknown states."""
-        for k, state in enumerate(states):
-            self.known((*key, k), "state", state, self.written("states"))
 
     def check_pose_task(self, name: str, key: Key) -> None:
         """Report a goal that refers to a task of another type than `pose`."""

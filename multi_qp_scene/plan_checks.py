@@ -6,7 +6,8 @@ import fnmatch
 from collections.abc import Collection
 
 from multi_qp_scene.checks import Key, ScenarioChecker
-from multi_qp_scene.schema.behaviour import BehaviourSpec, CharacterSpec, CharacterTerm, ObjectSpec
+from multi_qp_scene.schema.behaviour import BehaviourSpec, CharacterSpec, ObjectSpec
+from multi_qp_scene.schema.name_of import check_names
 from multi_qp_scene.schema.plan import PlanGoalSpec, PlanSpec
 from multi_qp_scene.schema.turns import TurnsSpec
 
@@ -23,19 +24,16 @@ def check_plan(plan: PlanSpec, scenario: ScenarioChecker) -> None:
         if plan.character not in names.floating:
             scenario.report_error(("plan", "character"), "only a character with a free-flyer can be planned for")
     others = {surface for surface in names.surfaces if not surface.startswith(f"{plan.character}/")}
-    for k, face in enumerate(plan.faces or []):
-        scenario.known(("plan", "faces", k), "surface", face, others)
-    for face in plan.frictions:
-        scenario.known(("plan", "frictions", face), "surface", face, others)
-    for k, helper in enumerate(plan.helpers):
-        scenario.known(("plan", "helpers", k), "limb", helper, plan.limbs)
+    local: dict[str, Collection[str]] = {"surface": others, "limb": plan.limbs}
+    check_names(plan, scenario, ("plan",), local)
     if not plan.needed:
         scenario.report_error(("plan", "helpers"), "at least one limb must not be a helper")
     if plan.least is not None and plan.least > len(plan.needed):
         scenario.report_error(("plan", "least"), f"there are only {len(plan.needed)} limbs that are not helpers")
     for k, goal in enumerate(plan.goals):
         at: Key = ("plan", "goal", k) if isinstance(plan.goal, list) else ("plan", "goal")
-        _check_goal(goal, at, plan, scenario, others)
+        check_names(goal, scenario, at, local)
+        _check_goal(goal, at, plan, scenario)
 
 
 def check_turns(turns: TurnsSpec, scenario: ScenarioChecker) -> None:
@@ -61,8 +59,10 @@ def check_turns(turns: TurnsSpec, scenario: ScenarioChecker) -> None:
 def check_behaviour(behaviour: BehaviourSpec, scenario: ScenarioChecker) -> None:
     """Report each error in the section `behaviour`."""
     _check_character(behaviour, ("behaviour",), scenario)
-    effectors = {name for character in behaviour.characters for name in character.effectors}
-    characters = {character.character for character in behaviour.characters}
+    local = {
+        "effector": {name for character in behaviour.characters for name in character.effectors},
+        "character": {character.character for character in behaviour.characters},
+    }
     if behaviour.partner is not None:
         _check_character(behaviour.partner, ("behaviour", "partner"), scenario)
         _check_partner(behaviour, behaviour.partner, scenario)
@@ -79,13 +79,12 @@ def check_behaviour(behaviour: BehaviourSpec, scenario: ScenarioChecker) -> None
         message = "phases of a window have the same duration: expected 1 with `online`"
         scenario.report_error(("behaviour", "duration_factor"), message)
     if behaviour.object is not None:
-        _check_object(behaviour, behaviour.object, effectors, scenario)
+        check_names(behaviour.object, scenario, ("behaviour", "object"), local)
+        _check_object(behaviour, behaviour.object, local["effector"], scenario)
     for k, term in enumerate(behaviour.terms):
         if term.type == "object_position" and behaviour.object is None:
             scenario.report_error(("behaviour", "terms", k), "there is no `object`")
-        term.check(effectors, scenario, ("behaviour", "terms", k))
-        if isinstance(term, CharacterTerm) and term.character is not None:
-            scenario.known(("behaviour", "terms", k, "character"), "character", term.character, characters)
+        check_names(term, scenario, ("behaviour", "terms", k), local)
         if term.phase is not None and term.phase > behaviour.phases:
             message = f"there are only {behaviour.phases} phases, got {term.phase}"
             scenario.report_error(("behaviour", "terms", k, "phase"), message)
@@ -109,8 +108,7 @@ def _check_character(character: CharacterSpec, key: Key, scenario: ScenarioCheck
         if spec.joined is not None:
             free = {name for name, one in character.effectors.items() if one.joined is None and name != effector}
             scenario.known((*key, "effectors", effector, "joined"), "effector", spec.joined, free)
-    for k, surface in enumerate(character.touchable):
-        scenario.known((*key, "touchable", k), "surface", surface, own)
+    check_names(character, scenario, key, {"surface": own})
     scenario.known((*key, "posture"), "posture", character.posture, names.postures[name])
     if name not in names.floating:
         message = "only the motion of a character with a free-flyer can be synthesised"
@@ -142,25 +140,14 @@ def _check_object(
             scenario.known((*key, "patches", name), "surface", surface, scenario.surfaces_of(prop.subsystem))
             if name in effectors:
                 scenario.report_error((*key, "patches", name), f"'{name}' is the name of an effector")
-    for k, hand in enumerate(prop.hands):
-        scenario.known((*key, "hands", k), "effector", hand, effectors)
     if behaviour.online is not None:
         scenario.report_error(key, "motions with an object are not made again `online`")
 
 
-def _check_goal(goal: PlanGoalSpec, at: Key, plan: PlanSpec, scenario: ScenarioChecker, others: set[str]) -> None:
+def _check_goal(goal: PlanGoalSpec, at: Key, plan: PlanSpec, scenario: ScenarioChecker) -> None:
     names = scenario.names
     if (goal.pose is None) == (goal.onto is None):
         scenario.report_error(at, "give either `pose` or `onto`")
-    if goal.onto is not None:
-        scenario.known((*at, "onto"), "surface", goal.onto, others)
-    for key in ("by", "contacts"):
-        for k, limb in enumerate(getattr(goal, key) or []):
-            scenario.known((*at, key, k), "limb", limb, plan.limbs)
     if plan.character not in names.moving or plan.character in names.unreadable:
         return
-    if isinstance(goal.posture, str):
-        scenario.known((*at, "posture"), "posture", goal.posture, names.postures[plan.character])
-    elif goal.posture is not None:
-        for joint in goal.posture:
-            scenario.known((*at, "posture", joint), "joint", joint, scenario.joints_of(plan.character))
+    scenario.check_posture((*at, "posture"), plan.character, goal.posture, ())

@@ -11,6 +11,7 @@ from multi_qp_scene.names import Names
 from multi_qp_scene.plan_checks import check_behaviour, check_plan, check_turns
 from multi_qp_scene.problems import Problems
 from multi_qp_scene.schema.conditions import StateNames
+from multi_qp_scene.schema.name_of import check_names
 from multi_qp_scene.schema.scenario_file import ScenarioFile
 from multi_qp_scene.schema.states import StateSpec
 from multi_qp_scene.yaml_document import YamlDocument
@@ -73,12 +74,8 @@ def _check_subsystems(scenario: ScenarioChecker) -> None:
             scenario.known((*key, "place", "onto"), "surface of the environment", spec.place.onto, fixed_surfaces)
         if spec.mass is not None and name in names.massless:
             scenario.report_error((*key, "mass"), "no moving link of its URDF has a mass that could be scaled to this")
-        if isinstance(spec.posture, str):
-            scenario.known((*key, "posture"), "posture", spec.posture, names.postures[name])
-        elif spec.posture is not None:
-            own_joints = scenario.joints_of(name)
-            for joint in spec.posture:
-                scenario.known((*key, "posture", joint), "joint", joint, own_joints)
+        scenario.check_posture((*key, "posture"), name, spec.posture, ())
+        if isinstance(spec.posture, dict):
             for joint, message in mimic_violations(names.mimics[name], spec.posture):
                 scenario.report_error((*key, "posture", joint), message)
         if spec.effort_limits is not None:
@@ -120,8 +117,7 @@ def _check_collisions(scenario: ScenarioChecker) -> None:
             security = collisions.security if pair.security is None else pair.security
             own = "influence" if pair.security is None else "security"
             _check_security(scenario, ("collisions", "pairs", k, own), security, influence, " m")
-    for k, name in enumerate(collisions.self_collisions):
-        scenario.known(("collisions", "self_collisions", k), "subsystem", name, scenario.names.moving)
+    check_names(collisions, scenario, ("collisions",))
     _check_security(scenario, ("collisions", "security"), collisions.security, collisions.influence, " m")
     if (balance := scenario.spec.balance) is not None:
         _check_security(scenario, ("balance", "security"), balance.security, balance.influence, " m")
@@ -132,16 +128,14 @@ def _check_collisions(scenario: ScenarioChecker) -> None:
 def _check_pushes(scenario: ScenarioChecker) -> None:
     for k, push in enumerate(scenario.spec.mismatch.pushes):
         key: Key = ("mismatch", "pushes", k)
-        scenario.known((*key, "link"), "link", push.link, scenario.all_names.links)
-        if push.state is not None:
-            scenario.known((*key, "state"), "state", push.state, scenario.spec.states)
+        check_names(push, scenario, key)
         if not any(push.direction):
             scenario.report_error((*key, "direction"), "a push needs a direction")
 
 
 def _check_loads(scenario: ScenarioChecker) -> None:
     for name, load in scenario.spec.loads.items():
-        scenario.known(("loads", name, "link"), "link", load.link, scenario.names.links)
+        check_names(load, scenario, ("loads", name))
         if not load.min <= load.mass <= load.max:
             scenario.report_error(("loads", name, "mass"), f"{load.mass} kg is outside [{load.min}, {load.max}] kg")
         if load.link.split("/")[0] in scenario.names.fixed:
@@ -173,8 +167,7 @@ def _check_states(scenario: ScenarioChecker) -> None:
     for name, state in scenario.spec.states.items():
         key: Key = ("states", name)
         scenario.check_repeated((*key, "contacts"), "contact", state.contacts)
-        for k, contact in enumerate(state.contacts):
-            scenario.known((*key, "contacts", k), "contact", contact, scenario.written("contacts"))
+        check_names(state, scenario, key)
         _check_tasks(scenario, state.tasks, (*key, "tasks"))
         _check_generators(scenario, state, key)
         for task_name, task in state.tasks.items():
@@ -184,7 +177,7 @@ def _check_states(scenario: ScenarioChecker) -> None:
         active = {n for n in scenario.written("tasks") | own_tasks if state.tasks.get(n, n) is not None}
         for k, transition in enumerate(state.transitions):
             at: Key = (*key, "transitions", k)
-            scenario.known((*at, "to"), "state", transition.to, states)
+            check_names(transition, scenario, at)
             transition.when.check(scenario, (*at, "when"), StateNames(active, set(state.generators)))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -20,9 +20,9 @@ from multi_qp_scene.schema.common import (
     Vector3,
     Velocity,
 )
+from multi_qp_scene.schema.name_of import AnySurfaceName, NameOf
 
-if TYPE_CHECKING:
-    from multi_qp_scene.checks import Key, ScenarioChecker
+_EffectorName = Annotated[str, NameOf("effector")]
 
 
 class EffectorSpec(StrictModel):
@@ -55,17 +55,8 @@ class TermBase(StrictModel):
         weight: factor of its residual. Terms below 1 are preferences, which no audit judges.
     """
 
-    #: Keys with lists of effectors.
-    of_effectors: ClassVar[tuple[str, ...]] = ()
-
     phase: Annotated[int, Field(ge=1)] | None = None
     weight: Positive = 1.0
-
-    def check(self, effectors: set[str], scenario: ScenarioChecker, key: Key) -> None:
-        """Report each name that does not exist in the behaviour."""
-        for name in self.of_effectors:
-            for k, effector in enumerate(getattr(self, name)):
-                scenario.known((*key, name, k), "effector", effector, effectors)
 
 
 class StandTerm(TermBase):
@@ -77,17 +68,9 @@ class StandTerm(TermBase):
         phase: number of the phase at whose end it stands, counted from 1; the last one by default.
     """
 
-    of_effectors = ("feet",)
-
     type: Literal["stand"]
-    feet: list[str] = Field(min_length=1)
-    on: str | None = None
-
-    def check(self, effectors: set[str], scenario: ScenarioChecker, key: Key) -> None:
-        """Check the names of feet and surface."""
-        super().check(effectors, scenario, key)
-        if self.on is not None:
-            scenario.known((*key, "on"), "surface", self.on, scenario.all_names.surfaces)
+    feet: list[_EffectorName] = Field(min_length=1)
+    on: AnySurfaceName | None = None
 
 
 class HandstandTerm(TermBase):
@@ -101,11 +84,9 @@ class HandstandTerm(TermBase):
         phase: number of the phase at whose end it does, counted from 1; the last one by default.
     """
 
-    of_effectors = ("hands", "feet")
-
     type: Literal["handstand"]
-    hands: list[str] = Field(min_length=1)
-    feet: list[str] = []
+    hands: list[_EffectorName] = Field(min_length=1)
+    feet: list[_EffectorName] = []
 
 
 class CharacterTerm(TermBase):
@@ -115,7 +96,7 @@ class CharacterTerm(TermBase):
         character: its name; the first one if none is given.
     """
 
-    character: str | None = None
+    character: Annotated[str, NameOf("character")] | None = None
 
 
 class RestTerm(CharacterTerm):
@@ -127,10 +108,8 @@ class RestTerm(CharacterTerm):
         phase: number of the phase at whose end it rests, counted from 1; the last one by default.
     """
 
-    of_effectors = ("patches",)
-
     type: Literal["rest"]
-    patches: list[str] = []
+    patches: list[_EffectorName] = []
 
 
 class PositionTerm(CharacterTerm):
@@ -181,14 +160,10 @@ class StrikeTerm(TermBase):
     """
 
     type: Literal["strike"]
-    effector: str
+    effector: _EffectorName
     target: Vector3
     velocity: tuple[Velocity, Velocity, Velocity] = (0.0, 0.0, 0.0)
     phase: Annotated[int, Field(ge=1)]
-
-    def check(self, effectors: set[str], scenario: ScenarioChecker, key: Key) -> None:
-        """Check the name of the effector."""
-        scenario.known((*key, "effector"), "effector", self.effector, effectors)
 
 
 class ObjectPositionTerm(TermBase):
@@ -226,7 +201,7 @@ class ObjectSpec(StrictModel):
     """
 
     subsystem: str
-    hands: list[str] = Field(min_length=1)
+    hands: list[_EffectorName] = Field(min_length=1)
     patches: dict[str, str] = Field(min_length=1)
     slip: NonNegative = 0.0
     together: NonNegative = 0.0
@@ -277,7 +252,7 @@ class CharacterSpec(StrictModel):
     effectors: dict[str, EffectorSpec] = Field(min_length=1)
     posture: str = "zero"
     effort: Positive = 1.0
-    touchable: list[str] = []
+    touchable: list[Annotated[str, NameOf("surface")]] = []
 
 
 class BehaviourSpec(CharacterSpec):

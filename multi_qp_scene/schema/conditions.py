@@ -9,6 +9,7 @@ from pydantic import Field
 
 from multi_qp_scene.config_file import StrictModel
 from multi_qp_scene.schema.common import Angle, Coordinate, Length, Speed, Time, Tolerance
+from multi_qp_scene.schema.name_of import ContactName, Contacts, Group, JointName, NameOf, StateName, check_names
 from multi_qp_scene.schema.tagged_union import TaggedUnion
 
 if TYPE_CHECKING:
@@ -49,6 +50,12 @@ class ConditionSpec(StrictModel):
 
     def check(self, scenario: ScenarioChecker, key: Key, state: StateNames) -> None:
         """Check the names in this specification, and report unknown ones at places below its own."""
+        check_names(self, scenario, key, {_TASK.kind: state.tasks, _GENERATOR.kind: state.generators})
+
+
+_TASK, _GENERATOR = NameOf("task of this state"), NameOf("generator of this state")
+_TaskName = Annotated[str, _TASK]
+_GeneratorName = Annotated[str, _GENERATOR]
 
 
 class TimeConditionSpec(ConditionSpec):
@@ -72,13 +79,13 @@ class TaskConditionSpec(ConditionSpec):
     """
 
     type: Literal["task"]
-    task: str
+    task: _TaskName
     error: Tolerance | None = None
     speed: Speed | None = None
 
     def check(self, scenario: ScenarioChecker, key: Key, state: StateNames) -> None:
         """Check the name of the task, and that a bound is given."""
-        scenario.known((*key, "task"), "task of this state", self.task, state.tasks)
+        super().check(scenario, key, state)
         if self.error is None and self.speed is None:
             scenario.report_error(key, "give `error`, `speed` or both")
 
@@ -91,11 +98,7 @@ class ReferenceConditionSpec(ConditionSpec):
     """
 
     type: Literal["reference_done"]
-    task: str
-
-    def check(self, scenario: ScenarioChecker, key: Key, state: StateNames) -> None:
-        """Check the name of the task."""
-        scenario.known((*key, "task"), "task of this state", self.task, state.tasks)
+    task: _TaskName
 
 
 class CoMInsideConditionSpec(ConditionSpec):
@@ -110,18 +113,10 @@ class CoMInsideConditionSpec(ConditionSpec):
     """
 
     type: Literal["com_inside"]
-    subsystems: list[str]
-    contacts: list[str]
+    subsystems: Group
+    contacts: Contacts
     margin: Coordinate = 0.0
     capture_point: bool = False
-
-    def check(self, scenario: ScenarioChecker, key: Key, state: StateNames) -> None:
-        """Check group and contacts."""
-        scenario.check_group(self.subsystems, key)
-        if not self.contacts:
-            scenario.report_error((*key, "contacts"), "name at least one contact")
-        for k, contact in enumerate(self.contacts):
-            scenario.known((*key, "contacts", k), "contact", contact, scenario.written("contacts"))
 
 
 class TouchingConditionSpec(ConditionSpec):
@@ -142,14 +137,10 @@ class TouchingConditionSpec(ConditionSpec):
     """
 
     type: Literal["touching"]
-    contact: str
+    contact: ContactName
     distance: Length = 0.001
     angle: Tolerance = 0.02
     speed: Speed = 0.02
-
-    def check(self, scenario: ScenarioChecker, key: Key, state: StateNames) -> None:
-        """Check the name of the contact."""
-        scenario.known((*key, "contact"), "contact", self.contact, scenario.written("contacts"))
 
 
 class SeparatedConditionSpec(ConditionSpec):
@@ -161,12 +152,8 @@ class SeparatedConditionSpec(ConditionSpec):
     """
 
     type: Literal["separated"]
-    contact: str
+    contact: ContactName
     distance: Length
-
-    def check(self, scenario: ScenarioChecker, key: Key, state: StateNames) -> None:
-        """Check the name of the contact."""
-        scenario.known((*key, "contact"), "contact", self.contact, scenario.written("contacts"))
 
 
 class JointConditionSpec(ConditionSpec):
@@ -179,13 +166,13 @@ class JointConditionSpec(ConditionSpec):
     """
 
     type: Literal["joint"]
-    joint: str
+    joint: JointName
     above: Angle | None = None
     below: Angle | None = None
 
     def check(self, scenario: ScenarioChecker, key: Key, state: StateNames) -> None:
         """Check the name of the joint, and that a bound is given."""
-        scenario.known((*key, "joint"), "joint", self.joint, scenario.names.joints)
+        super().check(scenario, key, state)
         if self.above is None and self.below is None:
             scenario.report_error(key, "give `above`, `below` or both")
 
@@ -216,12 +203,8 @@ class VisitsConditionSpec(ConditionSpec):
     """
 
     type: Literal["visits"]
-    state: str
+    state: StateName
     count: Annotated[int, Field(ge=1)]
-
-    def check(self, scenario: ScenarioChecker, key: Key, state: StateNames) -> None:
-        """Check the name of the state."""
-        scenario.known((*key, "state"), "state", self.state, scenario.written("states"))
 
 
 class GeneratorConditionSpec(ConditionSpec):
@@ -232,11 +215,7 @@ class GeneratorConditionSpec(ConditionSpec):
     """
 
     type: Literal["generator"]
-    generator: str
-
-    def check(self, scenario: ScenarioChecker, key: Key, state: StateNames) -> None:
-        """Check the name of the generator."""
-        scenario.known((*key, "generator"), "generator of this state", self.generator, state.generators)
+    generator: _GeneratorName
 
 
 #: The types of conditions; `multi_qp_controller.state_machine.register_condition` adds one.

@@ -21,6 +21,7 @@ from multi_qp_scene.schema.common import (
     Switch,
     Time,
 )
+from multi_qp_scene.schema.name_of import SubsystemName
 
 #: Groups of rows of the QP that can get slack.
 RelaxedGroup = Literal["collisions", "grips", "limits", "balance", "supports"]
@@ -63,7 +64,7 @@ class CollisionsSpec(StrictModel):
     security: Distance = 0.01
     damping: Speed = 0.4
     pairs: list[CollisionPairSpec] = []
-    self_collisions: list[str] = []
+    self_collisions: list[SubsystemName] = []
     self_pairs: Literal["listed", "all"] = "all"
 
 

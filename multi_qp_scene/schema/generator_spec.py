@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from multi_qp_scene.config_file import StrictModel
+from multi_qp_scene.schema.name_of import check_names
 from multi_qp_scene.schema.settings import Setting
 
 if TYPE_CHECKING:
@@ -32,3 +33,4 @@ class GeneratorSpec(StrictModel):
 
     def check(self, scenario: ScenarioChecker, key: Key) -> None:
         """Check the names in this specification, and report unknown ones at places below its own."""
+        check_names(self, scenario, key)

@@ -9,6 +9,7 @@ from pydantic import Field
 from multi_qp_scene.schema.common import Coordinate, Duration, NonNegative, Number, Positive
 from multi_qp_scene.schema.generator_spec import GeneratorSpec
 from multi_qp_scene.schema.modal import ModalSpec
+from multi_qp_scene.schema.name_of import JointName, SubsystemName
 from multi_qp_scene.schema.settings import Setting
 from multi_qp_scene.schema.tagged_union import TaggedUnion
 from multi_qp_scene.schema.upper_body import AntagonisticSpec, AnticipationSpec
@@ -33,16 +34,11 @@ class OscillationSpec(GeneratorSpec):
     """
 
     type: Literal["oscillation"]
-    joints: dict[str, Number] = Field(min_length=1)
+    joints: dict[JointName, Number] = Field(min_length=1)
     period: Duration = 2.0
     cycles: Positive = 1.0
     weight: NonNegative = 10.0
     stiffness: NonNegative = 100.0
-
-    def check(self, scenario: ScenarioChecker, key: Key) -> None:
-        """Check the names of the joints."""
-        for joint in self.joints:
-            scenario.known((*key, "joints", joint), "joint", joint, scenario.names.joints)
 
 
 class MotionPlaybackSpec(GeneratorSpec):
@@ -60,7 +56,7 @@ class MotionPlaybackSpec(GeneratorSpec):
     """
 
     type: Literal["motion_playback"]
-    subsystem: str
+    subsystem: SubsystemName
     file: str
     contacts: dict[str, str] = Field(min_length=1)
     com: NonNegative = 1000.0
@@ -73,10 +69,6 @@ class MotionPlaybackSpec(GeneratorSpec):
     def owned_contacts(self) -> tuple[str, ...]:
         """All contacts of the motion."""
         return tuple(self.contacts.values())
-
-    def check(self, scenario: ScenarioChecker, key: Key) -> None:
-        """Check the name of the subsystem."""
-        scenario.known((*key, "subsystem"), "subsystem", self.subsystem, scenario.names.moving)
 
 
 class MotionReplanningSpec(MotionPlaybackSpec):

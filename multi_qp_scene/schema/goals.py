@@ -8,6 +8,17 @@ from pydantic import Field
 
 from multi_qp_scene.config_file import StrictModel
 from multi_qp_scene.schema.common import Angle, Coordinate, Length, Positive, Time, Tolerance, Vector3, Velocity
+from multi_qp_scene.schema.name_of import (
+    AnyFrameName,
+    AnyJointName,
+    ContactName,
+    FrameName,
+    Group,
+    NameOf,
+    StateName,
+    TaskName,
+    check_names,
+)
 from multi_qp_scene.schema.walking import WalkingSpec
 
 if TYPE_CHECKING:
@@ -23,6 +34,7 @@ class GoalBase(StrictModel):
 
     def check(self, scenario: ScenarioChecker, key: Key) -> None:
         """Report each name that does not exist in the scenario, see `TaskBase.check`."""
+        check_names(self, scenario, key)
 
 
 class TrackingGoal(GoalBase):
@@ -35,13 +47,13 @@ class TrackingGoal(GoalBase):
     """
 
     type: Literal["tracking"]
-    task: str
+    task: TaskName
     position: Length | None = None
     rotation: Tolerance | None = None
 
     def check(self, scenario: ScenarioChecker, key: Key) -> None:
         """Check the task, and that a quantity is bounded."""
-        scenario.known((*key, "task"), "task", self.task, scenario.all_tasks)
+        super().check(scenario, key)
         scenario.check_pose_task(self.task, (*key, "task"))
         if self.position is None and self.rotation is None:
             scenario.report_error(key, "give a tolerance: `position` [m], `rotation` [rad] or both")
@@ -57,13 +69,9 @@ class PoseGoal(GoalBase):
     """
 
     type: Literal["pose"]
-    frame: str
+    frame: AnyFrameName
     target: Vector3 | Literal["initial"]
     tolerance: Length
-
-    def check(self, scenario: ScenarioChecker, key: Key) -> None:
-        """Check the name of the frame."""
-        scenario.known((*key, "frame"), "link or surface", self.frame, scenario.all_names.frames)
 
 
 class PassGoal(GoalBase):
@@ -77,14 +85,14 @@ class PassGoal(GoalBase):
     """
 
     type: Literal["pass"]
-    frame: str
+    frame: AnyFrameName
     target: Vector3
     tolerance: Length
     between: tuple[Time, Time] | None = None
 
     def check(self, scenario: ScenarioChecker, key: Key) -> None:
         """Check the name of the frame, and that the interval is not empty."""
-        scenario.known((*key, "frame"), "link or surface", self.frame, scenario.all_names.frames)
+        super().check(scenario, key)
         if self.between is not None and self.between[0] >= self.between[1]:
             scenario.report_error((*key, "between"), "expected a first time before the last one")
 
@@ -98,12 +106,8 @@ class StateGoal(GoalBase):
     """
 
     type: Literal["state"]
-    state: str
+    state: StateName
     visits: Annotated[int, Field(ge=1)] = 1
-
-    def check(self, scenario: ScenarioChecker, key: Key) -> None:
-        """Check the name of the state."""
-        scenario.known((*key, "state"), "state", self.state, scenario.written("states"))
 
 
 class PointsGoal(GoalBase):
@@ -115,12 +119,8 @@ class PointsGoal(GoalBase):
     """
 
     type: Literal["points"]
-    task: str
+    task: TaskName
     misses: Annotated[int, Field(ge=0)] = 0
-
-    def check(self, scenario: ScenarioChecker, key: Key) -> None:
-        """Check the name of the task."""
-        scenario.known((*key, "task"), "task", self.task, scenario.all_tasks)
 
 
 class JointGoal(GoalBase):
@@ -134,16 +134,10 @@ class JointGoal(GoalBase):
     """
 
     type: Literal["joint"]
-    joint: str
+    joint: AnyJointName
     target: Angle
     tolerance: Tolerance
-    state: str | None = None
-
-    def check(self, scenario: ScenarioChecker, key: Key) -> None:
-        """Check the names of joint and state."""
-        scenario.known((*key, "joint"), "joint", self.joint, scenario.all_names.joints)
-        if self.state is not None:
-            scenario.known((*key, "state"), "state", self.state, scenario.written("states"))
+    state: StateName | None = None
 
 
 class JointVelocityGoal(GoalBase):
@@ -158,16 +152,15 @@ class JointVelocityGoal(GoalBase):
     """
 
     type: Literal["joint_velocity"]
-    joint: str
+    joint: AnyJointName
     target: Velocity
     tolerance: Positive
-    state: str
+    state: StateName
     after: Time = 1.0
 
     def check(self, scenario: ScenarioChecker, key: Key) -> None:
         """Check the names of joint and state, and the target."""
-        scenario.known((*key, "joint"), "joint", self.joint, scenario.all_names.joints)
-        scenario.known((*key, "state"), "state", self.state, scenario.written("states"))
+        super().check(scenario, key)
         if self.target == 0.0:
             scenario.report_error((*key, "target"), "the tolerance is relative to the target, which cannot be 0")
 
@@ -182,14 +175,9 @@ class TiltGoal(GoalBase):
     """
 
     type: Literal["tilt"]
-    frame: str
+    frame: FrameName
     tolerance: Tolerance
-    states: list[str] | None = None
-
-    def check(self, scenario: ScenarioChecker, key: Key) -> None:
-        """Check the names of frame and states."""
-        scenario.known((*key, "frame"), "link or surface", self.frame, scenario.names.frames)
-        scenario.check_states(self.states or [], (*key, "states"))
+    states: list[StateName] | None = None
 
 
 class BalanceGoal(GoalBase):
@@ -204,17 +192,10 @@ class BalanceGoal(GoalBase):
     """
 
     type: Literal["balance"]
-    subsystems: list[str]
-    contacts: list[str] | None = None
+    subsystems: Group
+    contacts: list[ContactName] | None = None
     margin: Coordinate = 0.0
-    states: list[str] | None = None
-
-    def check(self, scenario: ScenarioChecker, key: Key) -> None:
-        """Check the names of subsystems, contacts and states."""
-        scenario.check_group(self.subsystems, key)
-        for k, contact in enumerate(self.contacts or []):
-            scenario.known((*key, "contacts", k), "contact", contact, scenario.written("contacts"))
-        scenario.check_states(self.states or [], (*key, "states"))
+    states: list[StateName] | None = None
 
 
 class ClearanceGoal(GoalBase):
@@ -230,6 +211,11 @@ class ClearanceGoal(GoalBase):
     at_least: Coordinate = 0.0
 
 
+def _walking(scenario: ScenarioChecker) -> list[str]:
+    generators = [one for state in scenario.spec.states.values() for one in state.generators.items()]
+    return [name for name, spec in generators if isinstance(spec, WalkingSpec)]
+
+
 class VelocityGoal(GoalBase):
     """Mean velocity of a walking robot relative to its command, for each of vx, vy, wz.
 
@@ -240,19 +226,9 @@ class VelocityGoal(GoalBase):
     """
 
     type: Literal["velocity"]
-    generator: str
+    generator: Annotated[str, NameOf("generator of type walking", _walking)]
     tolerance: Positive
     after: Time = 1.0
-
-    def check(self, scenario: ScenarioChecker, key: Key) -> None:
-        """Check the name of the generator."""
-        walking = [
-            name
-            for state in scenario.spec.states.values()
-            for name, spec in state.generators.items()
-            if isinstance(spec, WalkingSpec)
-        ]
-        scenario.known((*key, "generator"), "generator of type walking", self.generator, walking)
 
 
 class TaskTermsGoal(GoalBase):

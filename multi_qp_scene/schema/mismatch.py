@@ -6,6 +6,7 @@ from pydantic import Field
 
 from multi_qp_scene.config_file import StrictModel
 from multi_qp_scene.schema.common import Distance, Duration, ForceOrNone, NonNegative, Time, Vector3
+from multi_qp_scene.schema.name_of import AnyLinkName, StateName
 
 
 class PushSpec(StrictModel):
@@ -20,11 +21,11 @@ class PushSpec(StrictModel):
         at: time after that state was entered [s].
     """
 
-    link: str
+    link: AnyLinkName
     direction: Vector3 = (1.0, 0.0, 0.0)
     force: ForceOrNone
     duration: Duration = 0.1
-    state: str | None = None
+    state: StateName | None = None
     at: Time = 1.0
 
 

@@ -9,6 +9,7 @@ from pydantic import Field
 from multi_qp_scene.config_file import StrictModel
 from multi_qp_scene.schema.common import Duration, Force, NonNegative, Positive, Speed, Switch, Time
 from multi_qp_scene.schema.generator_spec import GeneratorSpec
+from multi_qp_scene.schema.name_of import NameOf, SubsystemName, check_names
 from multi_qp_scene.schema.settings import Setting
 from multi_qp_scene.schema.tasks import check_motion
 
@@ -95,9 +96,9 @@ class ModalSpec(GeneratorSpec):
     """
 
     type: Literal["modal"]
-    subsystem: str
+    subsystem: SubsystemName
     motion: str
-    contacts: dict[str, str] = Field(min_length=1)
+    contacts: dict[Annotated[str, NameOf("surface")], str] = Field(min_length=1)
     begin: Time = 0.0
     place: Literal["motion", "entry"] = "motion"
     blend: Time = 0.0
@@ -139,10 +140,7 @@ class ModalSpec(GeneratorSpec):
 
     def check(self, scenario: ScenarioChecker, key: Key) -> None:
         """Check the names of subsystem and surfaces, and the motion."""
-        scenario.known((*key, "subsystem"), "subsystem", self.subsystem, scenario.names.moving)
-        own = scenario.surfaces_of(self.subsystem)
-        for surface in self.contacts:
-            scenario.known((*key, "contacts", surface), "surface", surface, own)
+        check_names(self, scenario, key, {"surface": scenario.surfaces_of(self.subsystem)})
         check_motion(scenario, (*key, "motion"), self.motion, self.subsystem)
         if self.place == "entry" and self.slope:
             scenario.report_error((*key, "place"), "expected `motion` with a `slope`, which is through its origin")

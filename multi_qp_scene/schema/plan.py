@@ -21,6 +21,10 @@ from multi_qp_scene.schema.common import (
     Vector2,
     Vector3,
 )
+from multi_qp_scene.schema.name_of import NameOf
+
+_SurfaceName = Annotated[str, NameOf("surface")]
+_LimbName = Annotated[str, NameOf("limb")]
 
 
 class PlanGoalSpec(StrictModel):
@@ -38,12 +42,12 @@ class PlanGoalSpec(StrictModel):
     """
 
     pose: PoseSpec | None = None
-    onto: str | None = None
+    onto: _SurfaceName | None = None
     xy: Vector2 = (0.0, 0.0)
     yaw: Angle = 0.0
-    by: list[str] | None = Field(None, min_length=1)
+    by: list[_LimbName] | None = Field(None, min_length=1)
     posture: str | dict[str, Angle] | None = None
-    contacts: list[str] | None = Field(None, min_length=1)
+    contacts: list[_LimbName] | None = Field(None, min_length=1)
 
 
 class PlanBoundsSpec(StrictModel):
@@ -133,11 +137,11 @@ class PlanSpec(StrictModel):
     limbs: dict[str, str] = Field(min_length=1)
     posture: str = "zero"
     goal: PlanGoalSpec | Annotated[list[PlanGoalSpec], Field(min_length=1)]
-    faces: list[str] | None = None
+    faces: list[_SurfaceName] | None = None
     friction: Friction = 0.7
-    frictions: dict[str, Friction] = {}
+    frictions: dict[_SurfaceName, Friction] = {}
     slope: Tolerance = 0.9
-    helpers: list[str] = []
+    helpers: list[_LimbName] = []
     least: Annotated[int, Field(ge=1)] | None = None
     bounds: PlanBoundsSpec = PlanBoundsSpec()
     margin: Distance = 0.015

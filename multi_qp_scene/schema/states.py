@@ -6,6 +6,7 @@ from multi_qp_scene.config_file import StrictModel
 from multi_qp_scene.schema.common import Duration, Time
 from multi_qp_scene.schema.conditions import CONDITION_SPECS, AnyConditionSpec, CommandConditionSpec
 from multi_qp_scene.schema.generators import GENERATOR_SPECS, AnyGeneratorSpec
+from multi_qp_scene.schema.name_of import ContactName, StateName
 from multi_qp_scene.schema.tasks import TASK_SPECS, TaskSpec
 
 
@@ -17,7 +18,7 @@ class TransitionSpec(StrictModel):
         when: the condition.
     """
 
-    to: str
+    to: StateName
     when: AnyConditionSpec
 
 
@@ -40,7 +41,7 @@ class StateSpec(StrictModel):
     """
 
     description: str = ""
-    contacts: list[str] = []
+    contacts: list[ContactName] = []
     tasks: dict[str, TaskSpec | None] = {}
     generators: dict[str, AnyGeneratorSpec] = {}
     transitions: list[TransitionSpec] = []

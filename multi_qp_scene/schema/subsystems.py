@@ -26,6 +26,7 @@ from multi_qp_scene.schema.common import (
     Vector3,
 )
 from multi_qp_scene.schema.model_file import MotorSpec
+from multi_qp_scene.schema.name_of import LinkName
 
 
 class PlaceSpec(StrictModel):
@@ -199,7 +200,7 @@ class LoadSpec(StrictModel):
         random: random profile, until a user sets the mass; constant if left out.
     """
 
-    link: str
+    link: LinkName
     xyz: Vector3 = (0.0, 0.0, 0.0)
     mass: MassOrNone
     min: MassOrNone

@@ -26,6 +26,7 @@ from multi_qp_scene.schema.common import (
     Vector3,
     Velocity,
 )
+from multi_qp_scene.schema.name_of import Contacts, FrameName, Group, JointName, SubsystemName, check_names
 from multi_qp_scene.schema.tagged_union import TaggedUnion
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ class CoMTargetSpec(StrictModel):
         interactive: name of the set-point for a user, who may move it while the state is active.
     """
 
-    over_contacts: list[str] | None = None
+    over_contacts: Contacts | None = None
     follow: bool = False
     position: Vector3 | None = None
     offset: Vector3 = (0.0, 0.0, 0.0)
@@ -182,6 +183,7 @@ class TaskBase(StrictModel):
             scenario: checker of the scenario file; its `known` and `report_error` report, `names` are the valid names.
             key: location of the task in the file.
         """
+        check_names(self, scenario, key)
 
 
 class MotionTargetSpec(StrictModel):
@@ -211,7 +213,7 @@ class PostureTaskSpec(TaskBase):
 
     type: Literal["posture"]
     importance: Importance | None = None
-    subsystem: str
+    subsystem: SubsystemName
     posture: str | dict[str, Angle] | None = None
     target: MotionTargetSpec | None = None
     joints: list[str] | None = None
@@ -220,9 +222,8 @@ class PostureTaskSpec(TaskBase):
 
     def check(self, scenario: ScenarioChecker, key: Key) -> None:
         """Check the names of subsystem, posture and joints."""
-        names = scenario.names
-        scenario.known((*key, "subsystem"), "subsystem", self.subsystem, names.moving)
-        if self.subsystem not in names.postures:
+        super().check(scenario, key)
+        if self.subsystem not in scenario.names.postures:
             return
         own_joints = scenario.joints_of(self.subsystem)
         scenario.check_posture((*key, "posture"), self.subsystem, self.posture, ("initial", "entry"))
@@ -261,7 +262,7 @@ class CoMTaskSpec(TaskBase):
 
     type: Literal["com"]
     importance: Importance | None = None
-    subsystems: list[str]
+    subsystems: Group
     axes: list[Literal["x", "y", "z"]] = ["x", "y", "z"]
     target: CoMTargetSpec = CoMTargetSpec()
     max_speed: Speed | None = None
@@ -269,13 +270,10 @@ class CoMTaskSpec(TaskBase):
     def check(self, scenario: ScenarioChecker, key: Key) -> None:
         """Check group, axes and target."""
         target, at = self.target, (*key, "target")
-        scenario.check_group(self.subsystems, key)
+        super().check(scenario, key)
         scenario.check_axes(self.axes, key)
         scenario.check_target(self, key, "`over_contacts`, `position` or `offset`")
-        if target.over_contacts == []:
-            scenario.report_error((*at, "over_contacts"), "name at least one contact")
-        for k, contact in enumerate(target.over_contacts or []):
-            scenario.known((*at, "over_contacts", k), "contact", contact, scenario.written("contacts"))
+        check_names(target, scenario, at)
         if target.curves and target.follow:
             message = "curves are given in the world frame and cannot be combined with `follow`"
             scenario.report_error((*at, "follow"), message)
@@ -296,15 +294,16 @@ class PoseTaskSpec(TaskBase):
     """
 
     type: Literal["pose"]
-    frame: str
-    relative_to: str | None = None
+    frame: FrameName
+    relative_to: FrameName | None = None
     axes: list[Axis] = ["x", "y", "z", "roll", "pitch", "yaw"]
     target: PoseTargetSpec = PoseTargetSpec()
     max_speed: Speed | None = None
 
     def check(self, scenario: ScenarioChecker, key: Key) -> None:
         """Check frames, axes and target."""
-        target, at, frames = self.target, (*key, "target"), scenario.names.frames
+        target, at = self.target, (*key, "target")
+        super().check(scenario, key)
         scenario.check_axes(self.axes, key)
         scenario.check_target(self, key, "`position`, `rpy` or `random_path`, or `frame: entry` to stay")
         for path in ("random_path", "random_points"):
@@ -315,15 +314,13 @@ class PoseTaskSpec(TaskBase):
             scenario.report_error((*at, "via"), message)
         if self.frame == self.relative_to:
             scenario.report_error((*key, "relative_to"), "a frame cannot be placed relative to itself")
-        scenario.known((*key, "frame"), "link or surface", self.frame, frames)
         if self.relative_to is not None:
-            scenario.known((*key, "relative_to"), "link or surface", self.relative_to, frames)
             placed = self.frame != self.relative_to and (target.position or target.rpy)
             if placed and "frame" not in target.model_fields_set:
                 message = f"with `relative_to`, name the frame of `position` and `rpy`: {self.relative_to}, or world"
                 scenario.report_error((*at, "frame"), message)
         if target.frame not in ("world", "entry"):
-            scenario.known((*at, "frame"), "link or surface", target.frame, frames)
+            scenario.known((*at, "frame"), "link or surface", target.frame, scenario.names.frames)
 
 
 class JointAngleTaskSpec(TaskBase):
@@ -336,13 +333,9 @@ class JointAngleTaskSpec(TaskBase):
     """
 
     type: Literal["joint_angle"]
-    joint: str
+    joint: JointName
     target: Angle
     duration: Duration | None = None
-
-    def check(self, scenario: ScenarioChecker, key: Key) -> None:
-        """Check the name of the joint."""
-        scenario.known((*key, "joint"), "joint", self.joint, scenario.names.joints)
 
 
 class JointImpedanceTaskSpec(TaskBase):
@@ -363,7 +356,7 @@ class JointImpedanceTaskSpec(TaskBase):
     type: Literal["joint_impedance"]
     weight: NonNegative = 1e5
     stiffness: NonNegative = 0.0
-    subsystem: str
+    subsystem: SubsystemName
     joints: list[str] = Field(min_length=1)
     posture: str | dict[str, Angle] | None = None
     joint_stiffness: NonNegative = 20.0
@@ -371,9 +364,8 @@ class JointImpedanceTaskSpec(TaskBase):
 
     def check(self, scenario: ScenarioChecker, key: Key) -> None:
         """Check the names of subsystem, posture and joints."""
-        names = scenario.names
-        scenario.known((*key, "subsystem"), "subsystem", self.subsystem, names.moving)
-        if self.subsystem not in names.postures:
+        super().check(scenario, key)
+        if self.subsystem not in scenario.names.postures:
             return
         scenario.check_patterns((*key, "joints"), "joint", self.joints, scenario.joints_of(self.subsystem))
         scenario.check_posture((*key, "posture"), self.subsystem, self.posture)
@@ -390,12 +382,8 @@ class JointVelocityTaskSpec(TaskBase):
     """
 
     type: Literal["joint_velocity"]
-    joint: str
+    joint: JointName
     target: Velocity
-
-    def check(self, scenario: ScenarioChecker, key: Key) -> None:
-        """Check the name of the joint."""
-        scenario.known((*key, "joint"), "joint", self.joint, scenario.names.joints)
 
 
 class MomentumTaskSpec(TaskBase):
@@ -410,13 +398,13 @@ class MomentumTaskSpec(TaskBase):
     """
 
     type: Literal["momentum"]
-    subsystems: list[str]
+    subsystems: Group
     axes: list[Axis] = ["x", "y", "z", "roll", "pitch", "yaw"]
     target: tuple[Number, Number, Number, Number, Number, Number] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
     def check(self, scenario: ScenarioChecker, key: Key) -> None:
         """Check group and axes."""
-        scenario.check_group(self.subsystems, key)
+        super().check(scenario, key)
         scenario.check_axes(self.axes, key)
 
 

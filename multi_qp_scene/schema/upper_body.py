@@ -24,6 +24,7 @@ from multi_qp_scene.schema.common import (
     Vector3,
 )
 from multi_qp_scene.schema.generator_spec import GeneratorSpec
+from multi_qp_scene.schema.name_of import NameOf, SubsystemName, check_names
 from multi_qp_scene.schema.settings import Setting
 from multi_qp_scene.schema.walking import WalkingSpec
 
@@ -62,7 +63,7 @@ class AntagonisticSpec(GeneratorSpec):
     """
 
     type: Literal["antagonistic"]
-    subsystem: str
+    subsystem: SubsystemName
     joints: list[str] = Field(min_length=1)
     posture: str | dict[str, Angle] | None = None
     reference: str | dict[str, Angle] | None = None
@@ -80,9 +81,8 @@ class AntagonisticSpec(GeneratorSpec):
 
     def check(self, scenario: ScenarioChecker, key: Key) -> None:
         """Check the names of subsystem, joints and postures."""
-        names = scenario.names
-        scenario.known((*key, "subsystem"), "subsystem", self.subsystem, names.moving)
-        if self.subsystem not in names.postures:
+        super().check(scenario, key)
+        if self.subsystem not in scenario.names.postures:
             return
         scenario.check_patterns((*key, "joints"), "joint", self.joints, scenario.joints_of(self.subsystem))
         scenario.check_posture((*key, "posture"), self.subsystem, self.posture)
@@ -95,6 +95,10 @@ class AntagonisticSpec(GeneratorSpec):
         return self
 
 
+#: Without the name of the subsystem.
+_LinkName = Annotated[str, NameOf("link")]
+
+
 class HandSpec(StrictModel):
     """A hand that meets obstacles, with the safety region around its shoulder.
 
@@ -103,8 +107,8 @@ class HandSpec(StrictModel):
         shoulder: link at whose frame the safety region is centred.
     """
 
-    palm: str
-    shoulder: str
+    palm: Annotated[str, NameOf("surface")]
+    shoulder: _LinkName
 
 
 class SightSpec(StrictModel):
@@ -117,7 +121,7 @@ class SightSpec(StrictModel):
         range: its length [m].
     """
 
-    link: str
+    link: _LinkName
     horizontal: Annotated[float, Field(gt=0.0, lt=1.57)] = 1.2
     vertical: Annotated[float, Field(gt=0.0, lt=1.57)] = 1.0
     range: Length = 3.0
@@ -165,7 +169,7 @@ class SafetyRegionSpec(StrictModel):
         obstacles: names or patterns with `*` of those obstacles that are kept out of it.
     """
 
-    link: str
+    link: _LinkName
     xyz: Vector3 = (0.0, 0.0, 0.0)
     radius: Length = 0.4
     hold: Length = 0.2
@@ -202,7 +206,7 @@ class LegsSpec(StrictModel):
         duration: duration of these steps after the last such force [s].
     """
 
-    gait: str
+    gait: Annotated[str, NameOf("walking generator of this state")]
     heavy: Mass = 8.0
     speed: Fraction = 0.3
     lower: Distance = 0.03
@@ -296,26 +300,25 @@ class AnticipationSpec(AntagonisticSpec):
         if self.subsystem not in names.postures:
             return
         scenario.check_posture((*key, "approach"), self.subsystem, self.approach)
-        own = scenario.surfaces_of(self.subsystem)
         links = {frame.removeprefix(f"{self.subsystem}/") for frame in names.frames}
+        own = {"surface": scenario.surfaces_of(self.subsystem), "link": links}
         for name, hand in self.hands.items():
-            scenario.known((*key, "hands", name, "palm"), "surface", hand.palm, own)
-            scenario.known((*key, "hands", name, "shoulder"), "link", hand.shoulder, links)
+            check_names(hand, scenario, (*key, "hands", name), own)
         others = {name for name, one in scenario.spec.subsystems.items() if not one.controlled}
         for name, region in self.regions.items():
-            scenario.known((*key, "regions", name, "link"), "link", region.link, links)
+            check_names(region, scenario, (*key, "regions", name), own)
             scenario.check_posture((*key, "regions", name, "approach"), self.subsystem, region.approach)
             if region.obstacles != ["*"]:
                 at = (*key, "regions", name, "obstacles")
                 scenario.check_patterns(at, "subsystem with `controlled: false`", region.obstacles, others)
-        scenario.known((*key, "sight", "link"), "link", self.sight.link, links)
+        check_names(self.sight, scenario, (*key, "sight"), own)
         for part, joints in self.hits.parts.items() if self.hits is not None else ():
             at = (*key, "hits", "parts", part)
             scenario.check_patterns(at, "joint", joints, scenario.joints_of(self.subsystem))
         if self.legs is not None:
             beside = scenario.spec.states[str(key[1])].generators
             gaits = {name for name, one in beside.items() if isinstance(one, WalkingSpec)}
-            scenario.known((*key, "legs", "gait"), "walking generator of this state", self.legs.gait, gaits)
+            check_names(self.legs, scenario, (*key, "legs"), {"walking generator of this state": gaits})
         scenario.check_patterns((*key, "obstacles"), "subsystem with `controlled: false`", self.obstacles, others)
         for pattern in self.expected:
             scenario.check_patterns((*key, "expected", pattern), "subsystem", [pattern], others)

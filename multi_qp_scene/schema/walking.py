@@ -22,6 +22,7 @@ from multi_qp_scene.schema.common import (
     Time,
 )
 from multi_qp_scene.schema.generator_spec import GeneratorSpec
+from multi_qp_scene.schema.name_of import FrameName, JointName, NameOf, SubsystemName, check_names
 
 if TYPE_CHECKING:
     from multi_qp_scene.checks import Key, ScenarioChecker
@@ -153,6 +154,10 @@ class RouteSpec(StrictModel):
     heading_tolerance: Positive = 0.1
 
 
+_FOOT = NameOf("foot of this generator")
+_FootName = Annotated[str, _FOOT]
+
+
 class ArmSwingSpec(StrictModel):
     """Swing of a joint with a foot, for arms that swing against the legs.
 
@@ -162,7 +167,7 @@ class ArmSwingSpec(StrictModel):
         limit: largest angle [rad].
     """
 
-    foot: str
+    foot: _FootName
     gain: Number
     limit: Positive = 0.5
 
@@ -223,11 +228,11 @@ class WalkingSpec(GeneratorSpec):
     """
 
     type: Literal["walking"]
-    subsystem: str
+    subsystem: SubsystemName
     feet: list[str] = Field(min_length=2)
-    treads: dict[str, list[str]] = {}
+    treads: dict[_FootName, list[str]] = {}
     rise: Length = 0.2
-    upright: list[str] = []
+    upright: list[FrameName] = []
     height: Length | None = None
     reach: tuple[Length, Length] = (0.5, 0.45)
     width: Distance | None = None
@@ -240,7 +245,7 @@ class WalkingSpec(GeneratorSpec):
     random: RandomVelocitySpec | None = None
     route: RouteSpec | None = None
     limits: VelocityLimitsSpec = VelocityLimitsSpec()
-    arms: dict[str, ArmSwingSpec] = {}
+    arms: dict[JointName, ArmSwingSpec] = {}
     excluded_joints: list[str] = []
     weights: WalkingWeightsSpec = WalkingWeightsSpec()
 
@@ -251,21 +256,16 @@ class WalkingSpec(GeneratorSpec):
 
     def check(self, scenario: ScenarioChecker, key: Key) -> None:
         """Check the names of subsystem, links, joints and feet."""
-        names = scenario.names
-        scenario.known((*key, "subsystem"), "subsystem", self.subsystem, names.moving)
-        for k, link in enumerate(self.upright):
-            scenario.known((*key, "upright", k), "link or surface", link, names.frames)
-        for foot in self.treads:
-            scenario.known((*key, "treads", foot), "foot of this generator", foot, self.feet)
+        feet = {_FOOT.kind: self.feet}
+        check_names(self, scenario, key, feet)
         if self.random is not None and self.random.seed < 0:
             scenario.report_error((*key, "random", "seed"), f"a seed is 0 or above, got {self.random.seed}")
         for joint, swing in self.arms.items():
-            scenario.known((*key, "arms", joint), "joint", joint, names.joints)
-            scenario.known((*key, "arms", joint, "foot"), "foot of this generator", swing.foot, self.feet)
+            check_names(swing, scenario, (*key, "arms", joint), feet)
             excluded = [one for one in self.excluded_joints if fnmatch(joint.removeprefix(f"{self.subsystem}/"), one)]
             if excluded:
                 scenario.report_error((*key, "arms", joint), f"this joint is in `excluded_joints`, by '{excluded[0]}'")
-        if self.subsystem in names.postures:
+        if self.subsystem in scenario.names.postures:
             own = scenario.joints_of(self.subsystem)
             scenario.check_patterns((*key, "excluded_joints"), "joint", self.excluded_joints, own)
 
