@@ -41,6 +41,18 @@ def packages():
     return find_packages(str(ROOT), include=ours)
 
 
+def launch_files():
+    """Return launch/NAME.launch.py of all scenarios but `king`, written here: they differ from its file in the name."""
+    folder = ROOT / "build" / "launch"
+    folder.mkdir(parents=True, exist_ok=True)
+    for scenario in sorted((ROOT / "config" / "scenarios").glob("[!.]*.yaml")):
+        file = folder / f"{scenario.stem}.launch.py"
+        if not (ROOT / "launch" / file.name).exists():
+            text = (ROOT / "launch" / "king.launch.py").read_text("utf-8")
+            file.write_text(text.replace("king", scenario.stem), "utf-8")
+            yield str(file.relative_to(ROOT))
+
+
 def data_files():
     """Return (folder of installation, files) for the data folders, the ament marker and package.xml."""
     share = Path("share") / NAME
@@ -53,6 +65,7 @@ def data_files():
         hidden = any(part.startswith((".", "__pycache__")) for part in relative.parts)
         if path.is_file() and not hidden:
             files.setdefault(share / relative.parent, []).append(str(relative))
+    files[share / "launch"] += launch_files()
     return [(str(folder), names) for folder, names in files.items()]
 
 

@@ -12,7 +12,6 @@ from launch import LaunchContext
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 
 from multi_qp_ros.node_table import GAZEBO_ARGUMENTS, LAUNCH_ARGUMENTS
-from multi_qp_scene.resources import scenario_names
 
 FOLDER = Path(__file__).resolve().parents[2] / "launch"
 
@@ -31,6 +30,6 @@ def test_a_launch_file_declares_its_table(name, table):
     assert all(declared[key].description.startswith(argument.description) for key, argument in table.items())
 
 
-@pytest.mark.parametrize("scenario", scenario_names())
-def test_the_short_files_pass_their_arguments_on(scenario):
-    assert arguments(FOLDER / f"{scenario}.launch.py").keys() >= LAUNCH_ARGUMENTS.keys() - {"scenario"}
+def test_the_short_files_pass_their_arguments_on():
+    """Those of other scenarios differ in the name, see test_node_table.py."""
+    assert arguments(FOLDER / "king.launch.py").keys() >= LAUNCH_ARGUMENTS.keys() - {"scenario"}

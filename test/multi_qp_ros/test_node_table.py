@@ -7,6 +7,7 @@ import runpy
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from unittest import mock
 
 import pytest
 
@@ -158,15 +159,23 @@ def test_a_launch_file_reads_declared_arguments_and_all_of_them(file):
     assert used == table.keys()
 
 
+@pytest.fixture(scope="module")
+def installed_launch_files():
+    """Paths of the launch files that setup.py installs, by name."""
+    with mock.patch("setuptools.setup") as setup:
+        runpy.run_path(str(ROOT / "setup.py"))
+    (files,) = (names for folder, names in setup.call_args.kwargs["data_files"] if folder.endswith("launch"))
+    return {Path(file).name: ROOT / file for file in files}
+
+
 @pytest.mark.parametrize("scenario", scenario_names())
-def test_each_shipped_scenario_has_a_launch_file(scenario, monkeypatch):
+def test_each_shipped_scenario_has_a_launch_file(scenario, installed_launch_files, monkeypatch):
     """Run with doubles of the classes of `launch`, which is not among the wheels."""
     for name, members in _LAUNCH.items():
         monkeypatch.setitem(sys.modules, name, SimpleNamespace(**members))
     monkeypatch.setitem(sys.modules, "multi_qp_ros.scenario_launch", None)  # as it was, afterwards
     monkeypatch.delitem(sys.modules, "multi_qp_ros.scenario_launch")
-    file = ROOT / "launch" / f"{scenario}.launch.py"
-    assert file.exists(), f"copy launch/king.launch.py to {file.name}, with its name in the first line"
+    file = installed_launch_files[f"{scenario}.launch.py"]
     assert file.read_text("utf-8").startswith(f'"""Starts the scenario "{scenario}";')
     included, arguments = runpy.run_path(str(file))["generate_launch_description"]()
     assert included == str(file.with_name("scenario.launch.py")) and arguments == {"scenario": scenario}
