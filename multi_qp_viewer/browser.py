@@ -8,8 +8,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from multi_qp_controller.snapshot import Snapshot
+from multi_qp_viewer import marks
 from multi_qp_viewer.browser_panel import AFTER_TARGETS, Panel
-from multi_qp_viewer.browser_scene import MakeLayers, SceneDrawing
+from multi_qp_viewer.browser_scene import SceneDrawing
 from multi_qp_viewer.browser_server import PageServer
 from multi_qp_viewer.browser_studio import frame_scene, set_up_page, simplify_if_slow
 from multi_qp_viewer.downloads import Downloads
@@ -49,7 +50,7 @@ class BrowserViewer:
         port: int = 8080,
         host: str = "127.0.0.1",
         on_restart: Callable[[], None] | None = None,
-        make_layers: MakeLayers | None = None,
+        groups: Sequence[str] = marks.GROUPS,
     ) -> None:
         """Start serving.
 
@@ -59,7 +60,7 @@ class BrowserViewer:
             port: TCP port; the next free one if it is in use.
             host: address to listen on; "0.0.0.0" accepts other machines.
             on_restart: called from a viewer thread when the user requests a new run.
-            make_layers: factory of the layers drawn over the bodies; by default `all_layers`.
+            groups: of drawings over the bodies, each of which is a layer.
 
         Raises:
             MultiQpError: when the host is not an address of this machine, or no port is free.
@@ -75,8 +76,8 @@ class BrowserViewer:
         self.player = Player(on_change=self._wake.set)
         set_up_page(self._server, scene)
         self._server.on_client_connect(lambda client: simplify_if_slow(self._server, client))
-        self._make_layers = make_layers
-        self.drawing = SceneDrawing(self._server, scene, make_layers)
+        self._groups = groups
+        self.drawing = SceneDrawing(self._server, scene, groups)
         self.panel = Panel(self._server, self.player, on_restart=self.restart if on_restart else None)
         self.panel.add_layers(self.drawing)
         self.panel.add_plot()
@@ -103,7 +104,7 @@ class BrowserViewer:
         with self._lock, self._server.atomic():
             self.player.begin()
             self.drawing.remove()
-            self.drawing = SceneDrawing(self._server, scene, self._make_layers)
+            self.drawing = SceneDrawing(self._server, scene, self._groups)
             self.panel.add_layers(self.drawing)
             self.controls.reach = self.drawing.reach
             if self.curves is not None:

@@ -12,9 +12,9 @@ import viser.transforms as vtf
 from numpy.typing import NDArray
 
 from multi_qp_scene.arrays import Array
-from multi_qp_viewer.browser_instances import instance_colors
 from multi_qp_viewer.meshes import Piece, pieces, rgba
 from multi_qp_viewer.pose import ScenePose
+from multi_qp_viewer.raytracer import from_srgb
 from multi_qp_viewer.scene_view import DrawableScene, drawn_geometry, subsystem_of
 
 
@@ -110,3 +110,8 @@ class BodyMeshes:
         )
         offsets = np.array([piece.offset for _, piece in parts])
         return _Batch(handle, owners, offsets, colors[owners, 3], bool(fixed[owners].all()))
+
+
+def instance_colors(display: Array) -> NDArray[np.uint8]:
+    """Return display colours (..., 3) in [0, 1] as linear light in 0..255, which viser expects of instances."""
+    return (255 * from_srgb(display)).round().astype(np.uint8)

@@ -1,6 +1,9 @@
-"""Browser layers of external drawings, such as ROS markers: one layer per group."""
+"""Browser layers of drawings: those of a snapshot, or external ones such as ROS markers; one layer per group."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 import viser
@@ -8,12 +11,25 @@ from numpy.typing import NDArray
 
 from multi_qp_controller.snapshot import Snapshot
 from multi_qp_scene.arrays import Array
-from multi_qp_viewer.browser_instances import instance_colors
+from multi_qp_viewer.browser_bodies import instance_colors
 from multi_qp_viewer.browser_labels import LabelPool
-from multi_qp_viewer.drawings import Drawing, DrawingShape, DrawnSnapshot
+from multi_qp_viewer.drawings import CORNERS, Drawing, DrawingShape
 from multi_qp_viewer.meshes import unit_shape
 
 MAX_TEXTS = 24  # per group
+AWAY = np.array([0.0, 0.0, -200.0])  # position of spare marks, out of sight
+
+
+class Layer(Protocol):
+    """Drawing that can be shown and hidden."""
+
+    title: str
+
+    def draw(self, snapshot: Snapshot, drawings: Sequence[Drawing]) -> None:
+        """Show a tick with its drawings."""
+
+    def switch(self, shown: bool) -> None:
+        """Show or hide."""
 
 
 class DrawingLayer:
@@ -27,9 +43,8 @@ class DrawingLayer:
         self._parts: dict[DrawingShape, _ShapeMarks] = {}
         self._words = LabelPool(server, f"/world/drawings/{group}/word", MAX_TEXTS)
 
-    def draw(self, snapshot: Snapshot) -> None:
-        """Show this tick."""
-        drawings = snapshot.drawings if isinstance(snapshot, DrawnSnapshot) else ()
+    def draw(self, snapshot: Snapshot, drawings: Sequence[Drawing]) -> None:
+        """Show the drawings of the group."""
         ours = [drawing for drawing in drawings if drawing.group == self._group]
         for shape in (DrawingShape.SEGMENTS, DrawingShape.ARROWS, DrawingShape.TRIANGLES, DrawingShape.BALLS):
             some = [drawing for drawing in ours if drawing.shape is shape and len(drawing.points)]
@@ -50,12 +65,15 @@ class DrawingLayer:
 
 
 class _ShapeMarks:
-    """Marks of one shape: created again when their number changes, else moved and recoloured."""
+    """Marks of one shape, moved and recoloured; created again only when there are more than ever before.
+
+    But for arrows, whose number may change, spare marks are placed out of sight.
+    """
 
     def __init__(self, server: viser.ViserServer, name: str, shape: DrawingShape) -> None:
         self._server, self._name, self._shape = server, name, shape
         self._handle: viser.SceneNodeHandle | None = None
-        self._count = 0
+        self._capacity = 0  # of points
 
     def draw(self, drawings: list[Drawing], *, shown: bool) -> None:
         if not drawings:
@@ -63,20 +81,29 @@ class _ShapeMarks:
             return
         points = np.concatenate([drawing.points for drawing in drawings]).astype(np.float32)
         colors = np.concatenate([drawing.colors for drawing in drawings])
-        if self._handle is None or len(points) != self._count:
+        sizes = np.repeat([drawing.size for drawing in drawings], [len(drawing.points) for drawing in drawings])
+        fits = self._handle is not None and len(points) <= self._capacity
+        if self._shape is not DrawingShape.ARROWS:
+            if not fits:
+                corners = CORNERS[self._shape]
+                self._capacity = corners * 2 ** int(np.ceil(np.log2(max(len(points) // corners, 4))))
+            spare = self._capacity - len(points)
+            points = np.vstack([points, np.tile(AWAY, (spare, 1))]).astype(np.float32)
+            colors, sizes = np.pad(colors, ((0, spare), (0, 0))), np.pad(sizes, (0, spare), constant_values=1e-3)
+        if self._handle is not None and (fits or self._shape is DrawingShape.ARROWS):
+            _change(self._handle, points, colors, sizes)
+        else:
             if self._handle is not None:
                 self._handle.remove()
-            self._handle, self._count = self._make(points, colors, drawings), len(points)
-        else:
-            _change(self._handle, points, colors)
+            self._handle = self._make(points, colors, sizes, drawings[0].opacity)
         self._handle.visible = shown
 
     def switch(self, shown: bool) -> None:
         if self._handle is not None:
             self._handle.visible = shown
 
-    def _make(self, points: NDArray[np.float32], colors: Array, drawings: list[Drawing]) -> viser.SceneNodeHandle:
-        scene, size = self._server.scene, drawings[0].size
+    def _make(self, points: NDArray[np.float32], colors: Array, sizes: Array, opacity: float) -> viser.SceneNodeHandle:
+        scene, size = self._server.scene, float(sizes[0])
         pixels = _pixels(colors)
         match self._shape:
             case DrawingShape.SEGMENTS:
@@ -99,43 +126,45 @@ class _ShapeMarks:
                     points,
                     faces,
                     color=(red, green, blue),
-                    opacity=drawings[0].opacity,
+                    opacity=opacity,
                     side="double",
                     flat_shading=True,
                     cast_shadow=False,
                     receive_shadow=False,
                 )
             case _:
-                return self._make_balls(points, colors, drawings)
-
-    def _make_balls(self, points: NDArray[np.float32], colors: Array, drawings: list[Drawing]) -> viser.SceneNodeHandle:
-        unit = unit_shape("sphere")
-        radii = np.repeat([drawing.size / 2 for drawing in drawings], [len(drawing.points) for drawing in drawings])
-        return self._server.scene.add_batched_meshes_simple(
-            self._name,
-            unit.vertices.astype(np.float32),
-            unit.faces.astype(np.uint32),
-            batched_wxyzs=np.tile([1.0, 0.0, 0.0, 0.0], (len(points), 1)),
-            batched_positions=points,
-            batched_scales=np.tile(radii[:, None], (1, 3)),
-            batched_colors=instance_colors(colors),
-            lod="off",
-            cast_shadow=False,
-            receive_shadow=False,
-        )
+                unit = unit_shape("sphere")
+                return scene.add_batched_meshes_simple(
+                    self._name,
+                    unit.vertices.astype(np.float32),
+                    unit.faces.astype(np.uint32),
+                    batched_wxyzs=np.tile([1.0, 0.0, 0.0, 0.0], (len(points), 1)),
+                    batched_positions=points,
+                    batched_scales=_scales(sizes),
+                    batched_colors=instance_colors(colors),
+                    lod="off",
+                    cast_shadow=False,
+                    receive_shadow=False,
+                )
 
 
-def _change(handle: viser.SceneNodeHandle, points: NDArray[np.float32], colors: Array) -> None:
+def _change(handle: viser.SceneNodeHandle, points: NDArray[np.float32], colors: Array, sizes: Array) -> None:
     """Update positions and colours of marks; the colours of triangles are constant."""
     match handle:
         case viser.BatchedMeshHandle():
             handle.batched_positions, handle.batched_colors = points, instance_colors(colors)
+            handle.batched_scales = _scales(sizes)
         case viser.MeshHandle():
             handle.vertices = points
         case viser.LineSegmentsHandle():
             handle.points, handle.colors = points.reshape(-1, 2, 3), _pixels(colors).reshape(-1, 2, 3)
         case viser.ArrowsHandle():
-            handle.points = points.reshape(-1, 2, 3)
+            handle.points, handle.colors = points.reshape(-1, 2, 3), instance_colors(colors[::2])
+
+
+def _scales(sizes: Array) -> NDArray[np.float32]:
+    """Return the scales of unit balls of these diameters, (n, 3)."""
+    return np.tile(sizes[:, None] / 2, (1, 3)).astype(np.float32)
 
 
 def _pixels(colors: Array) -> NDArray[np.uint8]:

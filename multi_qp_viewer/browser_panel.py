@@ -12,7 +12,7 @@ import viser
 from multi_qp_controller.snapshot import Snapshot
 from multi_qp_scene.arrays import Array
 from multi_qp_viewer import marks
-from multi_qp_viewer.browser_layers import Layer
+from multi_qp_viewer.browser_drawings import Layer
 from multi_qp_viewer.browser_scene import SceneDrawing
 from multi_qp_viewer.playback import SPEEDS, PlaybackPosition, Player
 

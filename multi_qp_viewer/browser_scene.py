@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import viser
 
 from multi_qp_controller.snapshot import Snapshot
+from multi_qp_viewer import marks
 from multi_qp_viewer.browser_bodies import BodyMeshes
+from multi_qp_viewer.browser_drawings import DrawingLayer, Layer
 from multi_qp_viewer.browser_labels import View, view_of
-from multi_qp_viewer.browser_layers import Layer, all_layers
 from multi_qp_viewer.browser_studio import FLOOR
+from multi_qp_viewer.drawings import DrawnSnapshot
 from multi_qp_viewer.following import WORLD, FollowingView
 from multi_qp_viewer.ghost import ReferenceLayer
 from multi_qp_viewer.scene_view import DrawableScene, character_weight, scene_bounds
-
-#: Makes the layers of a server.
-MakeLayers = Callable[[viser.ViserServer], Sequence[Layer]]
 
 PERMANENT = ("/lights", FLOOR, "/WorldAxes")  # nodes that are no part of a scene
 HANDLE_REACH = 20.0  # margin around the initial scene within which handles can be dragged [m]
@@ -32,21 +31,21 @@ class SceneDrawing:
         view: follows the bodies.
     """
 
-    def __init__(self, server: viser.ViserServer, scene: DrawableScene, make_layers: MakeLayers | None = None) -> None:
+    def __init__(self, server: viser.ViserServer, scene: DrawableScene, groups: Sequence[str] = marks.GROUPS) -> None:
         """Add the scene to the page.
 
         Args:
             server: of the page.
             scene: the scene.
-            make_layers: factory of the layers; by default `all_layers`.
+            groups: of drawings, each of which is a layer.
         """
         self._server = server
         lower, upper = scene_bounds(scene, scene.q0)
         self.reach = lower - HANDLE_REACH, upper + HANDLE_REACH
         self.bodies = BodyMeshes(server, scene)
         self.view = FollowingView(server, scene, self.bodies)
-        layers = make_layers(server) if make_layers else all_layers(server, weight=character_weight(scene))
-        self.layers = [*layers, ReferenceLayer(server, scene)]
+        self.layers: list[Layer] = [*(DrawingLayer(server, group) for group in groups), ReferenceLayer(server, scene)]
+        self._weight = character_weight(scene)
         self._drawn: Snapshot | None = None
         self._seen: View | None = None
 
@@ -57,8 +56,10 @@ class SceneDrawing:
             return
         self._seen = seen  # decides which labels are shown
         self.bodies.move(snapshot.q)
+        external = snapshot.drawings if isinstance(snapshot, DrawnSnapshot) else None
+        drawings = list(marks.drawings_of(snapshot, weight=self._weight)) if external is None else external
         for layer in self.layers:
-            layer.draw(snapshot)
+            layer.draw(snapshot, drawings)
         self._drawn = snapshot
 
     def remove(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import viser
@@ -10,6 +10,7 @@ import viser
 from multi_qp_controller.snapshot import Snapshot
 from multi_qp_scene.arrays import Array
 from multi_qp_viewer.browser_bodies import BodyMeshes
+from multi_qp_viewer.drawings import Drawing
 from multi_qp_viewer.marks import Color
 from multi_qp_viewer.meshes import pieces
 from multi_qp_viewer.picture import Overlay
@@ -66,7 +67,7 @@ class ReferenceLayer:
         self._server, self._scene, self._shown = server, scene, True
         self._bodies: BodyMeshes | None = None
 
-    def draw(self, snapshot: Snapshot) -> None:
+    def draw(self, snapshot: Snapshot, drawings: Sequence[Drawing]) -> None:
         """Show this tick."""
         if snapshot.references and self._bodies is None:
             self._bodies = BodyMeshes(self._server, self._scene, node="/world/reference", only=set(snapshot.references))

@@ -29,7 +29,7 @@ from multi_qp_viewer.meshes import Piece, pieces, rgba
 from multi_qp_viewer.picture import Overlay, RenderJob, render
 from multi_qp_viewer.pose import ScenePose
 from multi_qp_viewer.raytracer import ShadedBody
-from multi_qp_viewer.render_overlays import overlay_bodies
+from multi_qp_viewer.render_overlays import overlays_of
 from multi_qp_viewer.scene_view import (
     DrawableScene,
     character_weight,
@@ -71,7 +71,8 @@ class SceneRenderer:
         rotations, positions = self._pose.placements(snapshot.q)
         status = "" if snapshot.status == "ok" else snapshot.status
         color = marks.STATUS.get(snapshot.status, (0.0, 0.0, 0.0))
-        marked = (*overlay_bodies(snapshot, weight=self._weight), *self._ghosts.overlays(snapshot)) if overlays else ()
+        drawings = marks.drawings_of(snapshot, weight=self._weight, picture=True)
+        marked = (*overlays_of(drawings), *self._ghosts.overlays(snapshot)) if overlays else ()
         return RenderJob(
             rotations=rotations[self._owner],
             positions=positions[self._owner],

@@ -78,7 +78,6 @@ class ViewerNode(ScenarioNode):
     def _open_page(self, settings: dict[str, Any], user: UserOutput) -> None:
         try:  # viser has no rosdep key: without it the node still publishes TF
             from multi_qp_viewer.browser import BrowserViewer
-            from multi_qp_viewer.browser_drawings import DrawingLayer
         except ImportError as error:
             self.get_logger().error(f"no page: {error}; pip install viser trimesh, or set page to false")
             return
@@ -88,7 +87,7 @@ class ViewerNode(ScenarioNode):
             title=f"multi-qp · {self._scenario.name}",
             host=settings["host"],
             port=settings["port"],
-            make_layers=lambda server: [DrawingLayer(server, group) for group in groups],
+            groups=groups,
         )
         loads = self._scenario.scene.loads
         ranges = {name: (*loads.limits[name], mass) for name, mass in loads.masses.items()}

@@ -151,12 +151,12 @@ def test_state_names_cannot_inject_markup(viewer, snapshots):
     ("title", "node"),
     [
         ("Bodies", "/world/bodies/0"),
-        ("Contact forces", "/world/forces"),
-        ("Friction cones", "/world/friction_cones"),
-        ("Centre of mass", "/world/com/balls"),
-        ("Support polygon", "/world/support/area"),
-        ("Watched pairs", "/world/pairs/segments"),
-        ("Targets", "/world/targets/0"),
+        ("Contact forces", "/world/drawings/contact_forces/arrows"),
+        ("Friction cones", "/world/drawings/friction_cones/triangles"),
+        ("Centre of mass", "/world/drawings/com/balls"),
+        ("Support polygon", "/world/drawings/support_polygon/triangles"),
+        ("Watched pairs", "/world/drawings/watched_pairs/segments"),
+        ("Targets", "/world/drawings/targets/segments"),
     ],
 )
 def test_hidden_layers_stay_hidden(finished, title, node):
@@ -177,7 +177,7 @@ def test_unknown_layer_lists_the_known_ones(viewer):
 def test_force_arrows_start_at_contact_points(finished, snapshots):
     finished.player.seek(0.0)
     finished.refresh()
-    arrows = handle(finished, "/world/forces").points
+    arrows = handle(finished, "/world/drawings/contact_forces/arrows").points
     assert arrows.shape == (8, 2, 3)
     np.testing.assert_allclose(arrows[:4, 0], snapshots[0].contacts[0].points, atol=1e-6)
     assert np.all(arrows[:, 1, 2] > arrows[:, 0, 2])
@@ -187,22 +187,22 @@ def test_contact_changes_create_no_new_meshes(viewer, snapshots):
     viewer.set_layer("Friction cones", True)
     viewer.show(snapshots[0])
     viewer.refresh()
-    before = handle(viewer, "/world/friction_cones")
+    before = handle(viewer, "/world/drawings/friction_cones/triangles")
     viewer.show(replace(snapshots[1], contacts=snapshots[1].contacts[:1], support_polygon=None, pairs=(), targets=()))
     viewer.refresh()
-    assert handle(viewer, "/world/friction_cones") is before
-    assert np.sum(before.batched_positions[:, 2] > -100) == 4
-    assert handle(viewer, "/world/forces").points.shape == (4, 2, 3)
+    assert handle(viewer, "/world/drawings/friction_cones/triangles") is before
+    assert np.sum(before.vertices[:, 2] > -100) == 4 * 4 * 3  # four sides at each of four points
+    assert handle(viewer, "/world/drawings/contact_forces/arrows").points.shape == (4, 2, 3)
 
 
 def test_pairs_are_coloured_by_distance(finished):
     finished.player.seek(0.0)  # 15 cm: beyond influence; 5 cm: inside
     finished.refresh()
-    far, near = handle(finished, "/world/pairs/segments").colors[:2, 0].astype(int)
+    far, near = handle(finished, "/world/drawings/watched_pairs/segments").colors[:2, 0].astype(int)
     assert np.ptp(far) < 20  # grey
     assert near[0] > near[2] + 100  # yellow to red
-    assert handle(finished, "/world/pairs/label_0").text == "5.0 cm"
-    assert finished._server.scene.get_handle_by_name("/world/pairs/label_1") is None
+    assert handle(finished, "/world/drawings/watched_pairs/word_0").text == "5.0 cm"
+    assert finished._server.scene.get_handle_by_name("/world/drawings/watched_pairs/word_1") is None
 
 
 def test_run_again_clears_the_history_and_calls_back(scene, snapshots):
