@@ -48,7 +48,6 @@ def podium(
             ),
         ),
         materials={"tint": (0.66, 0.22, 0.20), "frame": (0.30, 0.31, 0.34)},
-        color=(0.66, 0.22, 0.20),
         surfaces={
             "lower": SurfaceModel("podium_link", (-lower_depth / 2, 0.0, lower), size=(lower_depth, width)),
             "upper": SurfaceModel(

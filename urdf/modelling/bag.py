@@ -50,6 +50,5 @@ def bag(mass: float = 10.0, rope: float = 1.2, radius: float = 0.14, length: flo
             JointModel("roll", "knot", "bag", (0.0, 0.0, 0.0), "x", -pi / 2, pi / 2, velocity=20.0),
         ),
         materials={"tint": (0.70, 0.22, 0.18), "rope": (0.75, 0.68, 0.52)},
-        color=(0.70, 0.22, 0.18),
         passive_joints={joint: {"damping": 0.1} for joint in ("pitch", "roll")},
     )

@@ -39,7 +39,7 @@ def door(
     board = Box((THICKNESS / 2, GAP + width / 2, GAP + top / 2), (THICKNESS, width, top))
     pivot = (0.0, GAP + width - BACKSET, height)
     handle = _handle(stand_off)
-    center = inertial_of(handle.solids, HANDLE_MASS).center
+    center = inertial_of(handle.solids, HANDLE_MASS).lever
     carried = HANDLE_MASS * GRAVITY * float(-center[1]) / SPRING  # the spring holds the lever's weight at angle 0
     return Robot(
         name="door",
@@ -56,7 +56,6 @@ def door(
             "post": (0.90, 0.89, 0.86),
             "steel": (0.70, 0.72, 0.75),
         },
-        color=(0.46, 0.55, 0.60),
         surfaces={
             "handle": SurfaceModel(
                 "lever", (-stand_off, -GRIP, 0.0), (0.0, 0.0, pi / 2), radius=0.02, length=0.08, encloses=False

@@ -49,7 +49,7 @@ def _link_lines(robot: Robot, link: Link) -> list[str]:
         cells = " ".join(f'i{"xyz"[i]}{"xyz"[j]}="{number(inertia[i, j], 10)}"' for i in range(3) for j in range(i, 3))
         lines += [
             "    <inertial>",
-            f'      <origin xyz="{numbers(inertial.center)}"/>',
+            f'      <origin xyz="{numbers(inertial.lever)}"/>',
             f'      <mass value="{number(inertial.mass)}"/>',
             f"      <inertia {cells}/>",
             "    </inertial>",
@@ -121,8 +121,8 @@ def model_text(robot: Robot) -> str:
         f"urdf: {robot.name}.urdf",
         f"root: {robot.root}",
     ]
-    if robot.color:
-        lines.append(f"color: [{numbers(robot.color, ', ')}]")
+    if color := robot.color or robot.materials.get("tint"):
+        lines.append(f"color: [{numbers(color, ', ')}]")
     if robot.postures:
         lines += _heading(robot, "postures")
         lines += _nested(robot.postures)

@@ -39,7 +39,6 @@ def beam(width: float = 0.115, length: float = 8.0, height: float = 0.3, behind:
         root="fixed",
         links=(Link("beam_link", collisions=(rail,), visuals=tuple(visuals)),),
         materials={"tint": (0.70, 0.52, 0.34), "frame": (0.22, 0.23, 0.25)},
-        color=(0.70, 0.52, 0.34),
         surfaces={"top": SurfaceModel("beam_link", (middle, 0.0, height), size=(length, width))},
     )
 
@@ -69,7 +68,6 @@ def barbell(length: float = 1.5, radius: float = 0.02, grips: float = 0.25, mass
         root="free_flyer",
         links=(Link("bar_link", mass, collisions=(rod,), visuals=tuple(visuals)),),
         materials={"tint": (0.75, 0.22, 0.20), "steel": (0.70, 0.72, 0.75), "frame": (0.22, 0.23, 0.25)},
-        color=(0.75, 0.22, 0.20),
         surfaces=surfaces,
     )
 

@@ -42,7 +42,6 @@ def gate(width: float = 1.0, mass: float = 10.0, stiffness: float = 6.0, damping
         ),
         joints=(JointModel("opening", "hinge", "leaf", (0.0, 0.0, 0.0), "z", -0.02, 2.2, velocity=20.0),),
         materials=WOOD,
-        color=WOOD["tint"],
         passive_joints={"opening": {"stiffness": stiffness, "damping": damping}},
     )
 
@@ -77,7 +76,6 @@ def fence(gap: float = 1.1, length: float = 1.6) -> Robot:
         root="fixed",
         links=(Link("fence", collisions=tuple(solids), visuals=visuals),),
         materials=WOOD,
-        color=WOOD["tint"],
     )
 
 

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from math import cos, pi, radians, sin
 
-import numpy as np
-
-from .loft import ASIDE, Section, ellipsoid, loft, patch, ring
+from .loft import AHEAD, ASIDE, Section, ellipsoid, loft, patch, ring
 from .mesh import merged
 from .robot import MATERIALS, JointModel, Link, Robot, SurfaceModel, Visual
 from .rods import rod
 from .solids import Box, Capsule, Sphere, Triple
-
-AHEAD = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])
-"""Loft axis along +x; sections extend towards -z (ahead), +z (behind), +y (left), -y (right)."""
 
 LEGS = ("front", "middle", "rear")
 HIPS: dict[str, Triple] = {

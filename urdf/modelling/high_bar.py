@@ -40,7 +40,6 @@ def high_bar(
         ),
         joints=(JointModel("turn", "posts", "bar", (0.0, 0.0, height), "y", -20.0, 20.0, velocity=20.0),),
         materials={"tint": (0.70, 0.72, 0.75), "iron": (0.25, 0.28, 0.32)},
-        color=(0.70, 0.72, 0.75),
         surfaces={
             f"{side}_handle": SurfaceModel(
                 "bar", (0.0, sign * grips, 0.0), (0.0, 0.0, pi / 2), radius=0.02, length=0.08, encloses=False

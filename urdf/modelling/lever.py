@@ -61,7 +61,6 @@ def lever(
             "steel": (0.70, 0.72, 0.75),
             "dark": (0.13, 0.14, 0.16),
         },
-        color=(0.85, 0.52, 0.10),
         surfaces={
             "grip": SurfaceModel("bar", (0.0, 0.0, grip), (0.0, -pi / 2, 0.0), radius=0.02, length=0.08, encloses=False)
         },

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from .loft import ellipsoid, loft, ring
+from .loft import AHEAD, ellipsoid, loft, ring
 from .mesh import Mesh, merged, rounded_box
 from .robot import Link, Robot, SurfaceModel, Visual
 from .solids import Box, Capsule, Solid, Triple
-
-AHEAD = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])
-"""Loft axis along +x; sections extend towards -z (ahead), +z (behind), +y (left), -y (right)."""
 
 POLE_RADIUS = 0.02  # fits a humanoid's grasp
 BOARD = 0.03  # thickness of seat, footrest and back
@@ -72,7 +67,6 @@ def litter(
         root="free_flyer",
         links=(Link("litter_link", mass, collisions=collisions, visuals=visuals),),
         materials={"tint": (0.62, 0.10, 0.13), "wood": (0.33, 0.21, 0.13), "gold": (0.83, 0.65, 0.26)},
-        color=(0.62, 0.10, 0.13),
         surfaces=surfaces,
     )
 

@@ -15,6 +15,8 @@ from .solids import Triple, Vector
 
 UP = np.eye(3)
 """Loft axis along +z; sections extend towards +x (ahead), -x (behind), +y (left), -y (right)."""
+AHEAD = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])
+"""Loft axis along +x; sections extend towards -z (ahead), +z (behind), +y (left), -y (right)."""
 ASIDE = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
 """Loft axis along -y; sections extend towards +x (ahead), -x (behind), +z (left), -z (right)."""
 

@@ -39,7 +39,6 @@ def carton(size: Triple = (0.24, 0.30, 0.22), mass: float = 3.0) -> Robot:
         root="free_flyer",
         links=(Link("box_link", mass, collisions=(body,), visuals=visuals),),
         materials={"tint": (0.76, 0.58, 0.38), "tape": (0.86, 0.76, 0.60)},
-        color=(0.76, 0.58, 0.38),
         surfaces=surfaces,
     )
 
@@ -62,7 +61,6 @@ def apple(radius: float = 0.04, mass: float = 0.15) -> Robot:
         root="free_flyer",
         links=(Link("apple", mass, (body,), visuals=visuals),),
         materials={"tint": (0.75, 0.11, 0.10), "stalk": (0.35, 0.24, 0.12)},
-        color=(0.75, 0.11, 0.10),
     )
 
 
@@ -96,7 +94,6 @@ def table(
         root="fixed",
         links=(Link("table_link", 12.0, collisions=(board, pillar, foot), visuals=visuals),),
         materials={"tint": (0.62, 0.45, 0.30), "frame": (0.22, 0.23, 0.25)},
-        color=(0.62, 0.45, 0.30),
         surfaces={"top": SurfaceModel("table_link", (0.0, 0.0, height), size=top)},
     )
 
@@ -199,6 +196,5 @@ def long_table(
         root="free_flyer",
         links=(Link("table_link", mass, collisions=(*rails, board, *legs), visuals=visuals),),
         materials={"tint": (0.62, 0.45, 0.30), "wood": (0.33, 0.21, 0.13)},
-        color=(0.62, 0.45, 0.30),
         surfaces=surfaces,
     )

@@ -60,7 +60,6 @@ def plant(name: str, height: float, mass: float, *, pieces: int, flower: float, 
             "heart": (0.33, 0.20, 0.10),
             "soil": (0.36, 0.27, 0.19),
         },
-        color=(0.93, 0.69, 0.13),
         passive_joints=passive,
     )
 

@@ -6,14 +6,11 @@ from math import cos, pi, radians, sin
 
 import numpy as np
 
-from .loft import ASIDE, Section, ellipsoid, loft, patch, ring
+from .loft import AHEAD, ASIDE, Section, ellipsoid, loft, patch, ring
 from .mesh import merged, rounded_box
 from .robot import MATERIALS, JointModel, Link, Robot, SurfaceModel, Visual
 from .rods import rod
 from .solids import Box, Capsule, Sphere, Triple
-
-AHEAD = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])
-"""Loft axis along +x; sections extend towards -z (ahead), +z (behind), +y (left), -y (right)."""
 
 HIP: Triple = (0.30, -0.115, 0.0)  # centre of the trunk to the roll axis of the right front hip [m]
 ROLL_TO_PITCH = 0.09  # along the hip's axis, outwards [m]

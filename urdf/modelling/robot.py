@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import pinocchio as pin
 
 from .mesh import Mesh
-from .solids import Inertial, Solid, Triple, flip, inertial_of
+from .solids import Solid, Triple, flip, inertial_of
 
 MATERIALS: dict[str, tuple[float, float, float]] = {
     "tint": (0.16, 0.42, 0.72),
@@ -57,7 +58,7 @@ class Link:
     solids: tuple[Solid, ...] = ()
     visuals: tuple[Visual, ...] = ()
 
-    def inertial(self) -> Inertial | None:
+    def inertial(self) -> pin.Inertia | None:
         """Mass properties, None for a mere frame."""
         return inertial_of(self.solids or self.collisions, self.mass) if self.mass > 0 else None
 
@@ -161,7 +162,7 @@ class Robot:
         links: The root link first.
         joints: In the order of the file.
         materials: Colours by material name, 0..1.
-        color: Default tint.
+        color: Default tint; that of the materials if None.
         surfaces: Surfaces by name.
         postures: Joint angles by posture [rad]; missing joints are 0.
         effort_limits: Torques by set and joint [N m]; the first set is the default.

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pinocchio as pin
 from numpy.typing import NDArray
 
 Vector = NDArray[np.float64]
@@ -32,10 +33,9 @@ class Box:
         """Volume [m³]."""
         return float(np.prod(self.size))
 
-    def unit_inertia(self) -> Vector:
-        """Rotational inertia about the centre for a mass of 1 kg, shape (3, 3) [m²]."""
-        square = np.square(self.size)
-        return np.diag((square.sum() - square) / 12.0)
+    def inertia(self, mass: float) -> pin.Inertia:
+        """Inertia of a mass spread over it, in the link frame."""
+        return _placed(pin.Inertia.FromBox(mass, *self.size), self.center)
 
     def mirrored(self) -> Box:
         """The same box on the other side of the body."""
@@ -59,9 +59,9 @@ class Sphere:
         """Volume [m³]."""
         return 4.0 / 3.0 * np.pi * self.radius**3
 
-    def unit_inertia(self) -> Vector:
-        """Rotational inertia about the centre for a mass of 1 kg, shape (3, 3) [m²]."""
-        return 0.4 * self.radius**2 * np.eye(3)
+    def inertia(self, mass: float) -> pin.Inertia:
+        """Inertia of a mass spread over it, in the link frame."""
+        return _placed(pin.Inertia.FromSphere(mass, self.radius), self.center)
 
     def mirrored(self) -> Sphere:
         """The same sphere on the other side of the body."""
@@ -102,15 +102,10 @@ class Capsule:
         """Volume [m³]."""
         return np.pi * self.radius**2 * (self.length + 4.0 / 3.0 * self.radius)
 
-    def unit_inertia(self) -> Vector:
-        """Rotational inertia about the centre for a mass of 1 kg, shape (3, 3) [m²]."""
-        r, h = self.radius, self.length
-        cylinder = h / (h + 4.0 / 3.0 * r)  # share of the mass that is in the cylinder
-        caps = 1.0 - cylinder
-        along = cylinder * r**2 / 2.0 + caps * 0.4 * r**2
-        across = cylinder * (r**2 / 4.0 + h**2 / 12.0) + caps * (0.4 * r**2 + h**2 / 4.0 + 0.375 * h * r)
-        outer = np.outer(self.axis, self.axis)
-        return along * outer + across * (np.eye(3) - outer)
+    def inertia(self, mass: float) -> pin.Inertia:
+        """Inertia of a mass spread over it, in the link frame."""
+        turned = pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), self.axis).matrix()
+        return _placed(pin.Inertia.FromCapsule(mass, self.radius, self.length), self.center, turned)
 
     def mirrored(self) -> Capsule:
         """The same capsule on the other side of the body."""
@@ -120,26 +115,7 @@ class Capsule:
 Solid = Box | Sphere | Capsule
 
 
-@dataclass(frozen=True)
-class Inertial:
-    """Mass properties of a link.
-
-    Attributes:
-        mass: Mass [kg].
-        center: Centre of mass in the link frame, shape (3,) [m].
-        inertia: Rotational inertia about the centre of mass, link axes, shape (3, 3) [kg m²].
-    """
-
-    mass: float
-    center: Vector
-    inertia: Vector
-
-    def mirrored(self) -> Inertial:
-        """Mass properties of the mirror image of the link."""
-        return Inertial(self.mass, MIRROR @ self.center, MIRROR @ self.inertia @ MIRROR)
-
-
-def inertial_of(solids: Sequence[Solid], mass: float) -> Inertial:
+def inertial_of(solids: Sequence[Solid], mass: float) -> pin.Inertia:
     """Spread a mass over solids in proportion to their volumes.
 
     The result is that of a real mass distribution, so it is physically consistent by construction.
@@ -147,17 +123,14 @@ def inertial_of(solids: Sequence[Solid], mass: float) -> Inertial:
     Args:
         solids: At least one solid; overlaps simply count twice.
         mass: Total mass [kg].
-
-    Returns:
-        The mass properties of the whole.
     """
-    masses = mass * np.array([s.volume for s in solids]) / sum(s.volume for s in solids)
-    centers = np.array([s.center for s in solids])
-    center = masses @ centers / mass
-    inertia = np.zeros((3, 3))
-    for solid, m, p in zip(solids, masses, centers - center, strict=True):
-        inertia += m * (solid.unit_inertia() + (p @ p) * np.eye(3) - np.outer(p, p))
-    return Inertial(mass, center, inertia)
+    volume = sum(solid.volume for solid in solids)
+    return sum((solid.inertia(mass * solid.volume / volume) for solid in solids), pin.Inertia.Zero())
+
+
+def _placed(inertia: pin.Inertia, center: Triple, rotation: Vector | None = None) -> pin.Inertia:
+    """An inertia moved to a place in the link frame."""
+    return pin.SE3(np.eye(3) if rotation is None else rotation, np.array(center)).act(inertia)
 
 
 def triple(vector: Vector) -> Triple:

@@ -55,7 +55,6 @@ def sword(
             "fuller": (0.58, 0.61, 0.65),
             "guard": (0.30, 0.31, 0.34),
         },
-        color=(0.45, 0.13, 0.12),
         surfaces={
             "upper_grip": _handle((between_hands / 2, 0.0, 0.0)),
             "lower_grip": _handle((-between_hands / 2, 0.0, 0.0)),

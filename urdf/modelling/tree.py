@@ -101,7 +101,6 @@ def tree(
             "fruit": (0.75, 0.11, 0.10),
             "soil": (0.36, 0.27, 0.19),
         },
-        color=(0.33, 0.52, 0.20),
         passive_joints=_springs(grown),
     )
 
@@ -115,7 +114,7 @@ def _springs(grown: _Tree) -> dict[str, dict[str, float]]:
     for link in grown.links:
         inertial, above = link.inertial(), parents.get(link.name)
         while inertial is not None and above is not None:
-            lever = places[link.name] + inertial.center - places[above.child]
+            lever = places[link.name] + inertial.lever - places[above.child]
             moments[above.name] += np.cross(lever, (0.0, 0.0, -GRAVITY * inertial.mass))
             above = parents.get(above.parent)
     found = {}

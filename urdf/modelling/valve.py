@@ -51,7 +51,6 @@ def valve(height: float = 1.10, radius: float = 0.14, mass: float = 4.0) -> Robo
             "steel": (0.70, 0.72, 0.75),
             "dark": (0.13, 0.14, 0.16),
         },
-        color=(0.78, 0.16, 0.13),
         surfaces={"grip": SurfaceModel("sleeve", (middle, 0.0, 0.0), radius=0.02, length=0.08, encloses=False)},
         passive_joints={"stem": {"damping": 3.0}, "spin": {"damping": 0.002}},
         notes={"passive_joints": "[N m s/rad]"},
