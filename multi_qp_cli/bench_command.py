@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import platform
 from importlib import import_module
 from typing import Any
@@ -15,7 +14,7 @@ from rich.table import Table
 from multi_qp_cli.benches import TARGETS
 from multi_qp_cli.benches.result import BenchResult, BenchTable
 from multi_qp_cli.options import output_path
-from multi_qp_cli.output import Console, writing
+from multi_qp_cli.output import Console, write_json, writing
 
 #: Largest width of a table [columns].
 _WIDEST = 400
@@ -47,8 +46,7 @@ def run(options: argparse.Namespace) -> int:
         _print(console, table)
     if data_path is not None:
         data = {"target": options.target, "machine": platform.machine(), "python": platform.python_version()}
-        with writing(data_path):
-            data_path.write_text(json.dumps({**data, **result.data}, indent=2) + "\n", encoding="utf-8")
+        write_json(data_path, {**data, **result.data})
     if plot_path is not None and result.draw is not None:
         from matplotlib.figure import Figure
 

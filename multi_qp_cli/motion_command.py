@@ -21,7 +21,7 @@ from multi_qp_controller.snapshot import Snapshot
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.builder import build_scene
 from multi_qp_scene.errors import MultiQpError, shown_path
-from multi_qp_scene.models import load_model
+from multi_qp_scene.models import valid_model
 from multi_qp_scene.motions.bvh import read_bvh
 from multi_qp_scene.motions.contacts import SIDES, airborne, intervals
 from multi_qp_scene.motions.deepmimic import read_deepmimic
@@ -32,7 +32,6 @@ from multi_qp_scene.motions.retarget import Retargeted, RetargetedMotion, Retarg
 from multi_qp_scene.motions.skeleton import SkeletonMotion
 from multi_qp_scene.motions.targets import LIMBS
 from multi_qp_scene.parts import SceneParts
-from multi_qp_scene.problems import Problems
 from multi_qp_scene.resources import model_path
 from multi_qp_scene.scenario import load_scenario
 from multi_qp_scene.scene import Scene
@@ -223,10 +222,9 @@ def _robot(model: str) -> tuple[Scene, str, dict[str, str]]:
     Raises:
         MultiQpError: when the model is unknown or invalid, or has no floating base.
     """
-    file, problems = model_path(model), Problems()
-    loaded = load_model(file, problems)
-    problems.raise_if_any()
-    if loaded is None or loaded.spec.root != "free_flyer":
+    file = model_path(model)
+    loaded = valid_model(file)
+    if loaded.spec.root != "free_flyer":
         raise MultiQpError(f"{shown_path(file)} is not a model of a robot with a floating base")
     spec = SubsystemSpec(model=str(file), pose=PoseSpec())
     scene = build_scene(SceneParts(subsystems={file.stem: (loaded, spec)}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import sys
@@ -69,6 +70,12 @@ class Failures:
         """Raise one error with all messages, one per line."""
         if self._messages:
             raise MultiQpError("\nmulti-qp: ".join(self._messages))
+
+
+def write_json(path: Path, data: Any, *, allow_nan: bool = True) -> None:
+    """Write data as JSON. Raises MultiQpError as `writing`."""
+    with writing(path):
+        path.write_text(json.dumps(data, indent=2, allow_nan=allow_nan) + "\n", encoding="utf-8")
 
 
 @contextmanager

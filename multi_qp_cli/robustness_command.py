@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import os
 from collections.abc import Callable, Iterator
@@ -29,7 +28,7 @@ from multi_qp_cli.options import (
     parameters_from,
     require_within,
 )
-from multi_qp_cli.output import Console, writing
+from multi_qp_cli.output import Console, write_json, writing
 from multi_qp_cli.stall_tolerance_table import tabulate
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.limits import check
@@ -148,14 +147,14 @@ def _randomised(
                 done[k] = summary
                 advance()
                 if folder is not None and monotonic() >= next_write:  # results of hours survive a crash
-                    _write(folder / "robustness.json", _results(list(jobs), every, done))
+                    write_json(folder / "robustness.json", _results(list(jobs), every, done))
                     next_write = monotonic() + WRITE_EVERY
     except KeyboardInterrupt:
         if done:
             results = _results(list(jobs), every, done)
             console.print(_table(results))
             if folder is not None:
-                _write(folder / "robustness.json", results)
+                write_json(folder / "robustness.json", results)
         console.print(f"stopped after {len(done)} of {len(every)} runs")
         raise
     results = _results(list(jobs), every, done)
@@ -166,7 +165,7 @@ def _randomised(
     cost, took = sum(result["cpu_time_s"] for result in results.values()), monotonic() - began
     console.print(f"{len(every)} runs, {cost / 60.0:.1f} min of CPU time in {took / 60.0:.1f} min")
     if folder is not None:
-        _write(folder / "robustness.json", results)
+        write_json(folder / "robustness.json", results)
         from multi_qp_viewer.robustness_plot import plot_robustness  # after the work: matplotlib is slow to import
 
         with writing(folder / "robustness.png"):
@@ -239,7 +238,7 @@ def _pushes(options: argparse.Namespace, jobs: dict[str, list[rb.RunJob]], folde
         table.add_row(scene_name(name), *(_newtons(push["force_n"]) for push in pushes))
     Console().print(table)
     if folder is not None:
-        _write(folder / "pushes.json", found)
+        write_json(folder / "pushes.json", found)
         from multi_qp_viewer.robustness_plot import plot_pushes
 
         with writing(folder / "pushes.png"):
@@ -262,17 +261,12 @@ def _stalls(options: argparse.Namespace, names: list[str], folder: Path | None) 
         settings = {"every": options.every, "until": options.until, "seed": options.seed, "jobs": options.jobs}
         found[name] = tabulate(load, upto=options.stalls, **settings)
     if folder is not None:
-        _write(folder / "stalls.json", found)
+        write_json(folder / "stalls.json", found)
     return 0
 
 
 def _prepared(job: rb.RunJob) -> Scenario:
     return rb.prepare(job).scenario
-
-
-def _write(path: Path, data: Any) -> None:
-    with writing(path):
-        path.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
 
 
 @contextmanager

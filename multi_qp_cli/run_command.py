@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +19,7 @@ from multi_qp_cli.options import (
     require_known,
     require_within,
 )
-from multi_qp_cli.output import Failures, writing
+from multi_qp_cli.output import Failures, write_json, writing
 from multi_qp_cli.pictures import size_of, write_still, write_video_of
 from multi_qp_cli.plan_command import with_plan
 from multi_qp_cli.progress import run_progress
@@ -124,8 +123,8 @@ class _Outputs:
     ) -> None:
         """Write all files; an error of one does not prevent the others."""
         if self.report is not None:
-            with failures.collect(), writing(self.report):
-                self.report.write_text(json.dumps(result.report, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+            with failures.collect():
+                write_json(self.report, result.report, allow_nan=False)
         if self.log is not None:
             with failures.collect(), writing(self.log):
                 result.log.save(self.log)

@@ -15,10 +15,8 @@ from multi_qp_cli.output import Console, writing
 from multi_qp_cli.pictures import size_of
 from multi_qp_controller.snapshot import Snapshot
 from multi_qp_scene.builder import build_scene
-from multi_qp_scene.errors import MultiQpError, shown_path
-from multi_qp_scene.models import load_model
+from multi_qp_scene.models import valid_model
 from multi_qp_scene.parts import SceneParts
-from multi_qp_scene.problems import Problems
 from multi_qp_scene.resources import model_path
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.common import PoseSpec
@@ -62,11 +60,8 @@ def _scene(model: str, posture: str | None) -> tuple[Scene, str, float]:
     Raises:
         MultiQpError: when the model is unknown or invalid, or has no such posture.
     """
-    file, problems = model_path(model), Problems()
-    loaded = load_model(file, problems)
-    problems.raise_if_any()
-    if loaded is None:
-        raise MultiQpError(f"{shown_path(file)} is not a valid model file")
+    file = model_path(model)
+    loaded = valid_model(file)
     require_known("--posture", "posture", posture, ["zero", *loaded.spec.postures])
     from multi_qp_viewer.scene_view import scene_bounds
 

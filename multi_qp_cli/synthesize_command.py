@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 from dataclasses import replace
 from functools import partial
@@ -22,7 +21,7 @@ from multi_qp_cli.options import (
     output_path,
     parameters_from,
 )
-from multi_qp_cli.output import Console, writing
+from multi_qp_cli.output import Console, write_json, writing
 from multi_qp_cli.pictures import size_of, write_video_of
 from multi_qp_cli.plan_command import draw_sheet
 from multi_qp_cli.progress import run_progress, synthesis_progress
@@ -104,8 +103,7 @@ def run(options: argparse.Namespace) -> int:
     chosen = best(starts)
     _print(scenario.name, starts, lost, chosen)
     if (path := paths["json"]) is not None:
-        with writing(path):
-            path.write_text(json.dumps(_data(scenario.name, starts), indent=2) + "\n", encoding="utf-8")
+        write_json(path, _data(scenario.name, starts))
     if (path := paths["plot"]) is not None:
         with writing(path):
             _plot(chosen, path)

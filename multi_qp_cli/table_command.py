@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from multi_qp_cli.options import output_folder, require_known
-from multi_qp_cli.output import writing
+from multi_qp_cli.output import write_json, writing
 from multi_qp_cli.paper_table import SCENES, Row, row_of
 from multi_qp_cli.progress import run_progress
 from multi_qp_controller.controller import Controller
@@ -93,8 +93,7 @@ def _run_one(scene: str, folder: Path | None) -> Report:
     with run_progress(scene) as progress:
         result = Run(scenario, Controller(scenario), world).execute(progress)
     if folder is not None:
-        with writing(folder / f"{scene}.json"):
-            (folder / f"{scene}.json").write_text(json.dumps(result.report, indent=2, allow_nan=False) + "\n", "utf-8")
+        write_json(folder / f"{scene}.json", result.report, allow_nan=False)
         with writing(folder / f"{scene}.npz"):
             result.log.save(folder / f"{scene}.npz")
     if not succeeded(result.report):

@@ -24,11 +24,12 @@ from multi_qp_controller.snapshot import Snapshot
 from multi_qp_ros.recording import BagRecorder
 from multi_qp_scene.resources import scenario_names
 from multi_qp_scene.scenario import Scenario, load_scenario
+from multi_qp_scene.schema.scenario_file import ParameterSpec
 from multi_qp_simulator.runner import Run, RunResult
 from multi_qp_viewer import BrowserViewer, render_frame
 from multi_qp_viewer.curves import Series
 from multi_qp_viewer.downloads import MakeFile
-from multi_qp_viewer.scene_menu import SceneParameter, ScenePreview
+from multi_qp_viewer.scene_menu import ScenePreview
 
 #: Size of the still of a scene [pixels].
 STILL = 480, 270
@@ -175,19 +176,10 @@ class ViewerSession:
         return {f"{name}_report.json": report, f"{name}_log.npz": log, f"{name}.mp4": video}
 
 
-def _parameters(scenario: Scenario) -> dict[str, SceneParameter]:
-    """Return the parameters of a scenario with their present values."""
-    return {
-        key: SceneParameter(
-            minimum=spec.min,
-            maximum=spec.max,
-            value=scenario.parameters[key],
-            step=spec.multiple_of,
-            unit=spec.unit,
-            description=spec.description,
-        )
-        for key, spec in scenario.spec.parameters.items()
-    }
+def _parameters(scenario: Scenario) -> dict[str, ParameterSpec]:
+    """Return the parameters of a scenario with their present values as defaults."""
+    values = scenario.parameters
+    return {key: spec.model_copy(update={"default": values[key]}) for key, spec in scenario.spec.parameters.items()}
 
 
 class _RunSource:

@@ -42,6 +42,15 @@ def stretched(loaded: LoadedModel, scale: Vector3) -> LoadedModel:
     return replace(loaded, spec=loaded.spec.model_copy(update={"surfaces": surfaces}), urdf=urdf)
 
 
+def valid_model(path: Path) -> LoadedModel:
+    """Load a model file. Raises ConfigError with all errors of it and of its URDF."""
+    problems = Problems()
+    loaded = load_model(path, problems)
+    problems.raise_if_any()
+    assert loaded is not None  # else there is a problem
+    return loaded
+
+
 def load_model(path: Path, problems: Problems) -> LoadedModel | None:
     """Load a model file and check every name in it against its URDF.
 

@@ -13,20 +13,9 @@ import viser
 from numpy.typing import NDArray
 
 from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.schema.scenario_file import ParameterSpec
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class SceneParameter:
-    """A parameter of a scene: bounds, value, step by which it is changed (None: by its size), and what it is."""
-
-    minimum: float
-    maximum: float
-    value: float
-    step: float | None
-    unit: str
-    description: str
 
 
 @dataclass(frozen=True)
@@ -36,12 +25,12 @@ class ScenePreview:
     Attributes:
         description: one line.
         picture: still of the initial state, (height, width, 3), or None.
-        parameters: by name.
+        parameters: by name; the default of each is its present value.
     """
 
     description: str
     picture: NDArray[np.uint8] | None
-    parameters: Mapping[str, SceneParameter]
+    parameters: Mapping[str, ParameterSpec]
 
 
 class SceneMenu:
@@ -123,11 +112,11 @@ class SceneMenu:
                 unit = f" [{parameter.unit}]" if parameter.unit else ""
                 self._numbers[title] = self._server.gui.add_number(
                     title + unit,
-                    min=parameter.minimum,
-                    max=parameter.maximum,
-                    step=parameter.step,
-                    initial_value=parameter.value,
-                    hint=f"{parameter.description} ({parameter.minimum:g} to {parameter.maximum:g})".strip(),
+                    min=parameter.min,
+                    max=parameter.max,
+                    step=parameter.multiple_of,
+                    initial_value=parameter.default,
+                    hint=f"{parameter.description} ({parameter.min:g} to {parameter.max:g})".strip(),
                     order=3 + k,
                 )
         self._description = preview.description

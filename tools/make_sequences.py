@@ -19,8 +19,7 @@ from com_trajectory.planner import PlanOptions, plan_com
 from motion_generation.planning import plan_scenario
 from multi_qp_cli.com.bodies import BoxObstacle, PosedRobot
 from multi_qp_scene.contact_sequence import Contact, ContactPhase, ContactSequence, surface_pose
-from multi_qp_scene.models import load_model
-from multi_qp_scene.problems import Problems
+from multi_qp_scene.models import valid_model
 from multi_qp_scene.resources import model_path
 from multi_qp_scene.scenario import load_scenario
 from multi_qp_scene.sequence_file import save_contact_sequence
@@ -52,11 +51,7 @@ class Script:
 
     def __post_init__(self) -> None:
         """Read the sizes of the surfaces."""
-        problems = Problems()
-        loaded = load_model(model_path(self.model), problems)
-        problems.raise_if_any()
-        assert loaded is not None
-        self._surfaces = loaded.spec.surfaces
+        self._surfaces = valid_model(model_path(self.model)).spec.surfaces
 
     def block(self, size, xyz, pitch: float = 0.0) -> Script:
         """Add a box with its centre at `xyz`, rotated about y by `pitch` [rad]."""

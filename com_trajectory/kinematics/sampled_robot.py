@@ -12,9 +12,8 @@ import pinocchio as pin
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError, shown_path
 from multi_qp_scene.geometry_data import geometry_data
-from multi_qp_scene.models import LoadedModel, load_model
+from multi_qp_scene.models import LoadedModel, valid_model
 from multi_qp_scene.placement import pose_of
-from multi_qp_scene.problems import Problems
 
 #: Fraction of the samples drawn between a posture of the model file and a uniform sample, instead of at the latter.
 NEAR_POSTURES = 0.3
@@ -58,10 +57,8 @@ class SampledRobot:
             ConfigError: the file or its URDF is wrong.
             MultiQpError: the base is fixed, or the robot has no joints or no surfaces.
         """
-        problems = Problems()
-        loaded = load_model(path, problems)
-        problems.raise_if_any()
-        if loaded is None or loaded.spec.root != "free_flyer" or loaded.urdf.model.nv <= 6 or not loaded.spec.surfaces:
+        loaded = valid_model(path)
+        if loaded.spec.root != "free_flyer" or loaded.urdf.model.nv <= 6 or not loaded.spec.surfaces:
             message = "expected a robot with a floating base, joints and surfaces"
             raise MultiQpError(f"{shown_path(path)}: {message}")
         self.loaded = loaded

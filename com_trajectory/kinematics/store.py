@@ -16,8 +16,7 @@ from multi_qp_scene.arrays import Array
 from multi_qp_scene.contact_sequence import Contact
 from multi_qp_scene.errors import MultiQpError, shown_path
 from multi_qp_scene.files import is_file, read_bytes
-from multi_qp_scene.models import LoadedModel, load_model
-from multi_qp_scene.problems import Problems
+from multi_qp_scene.models import LoadedModel, valid_model
 from multi_qp_scene.resources import model_path
 from multi_qp_scene.suggestions import shortened, unknown_name
 
@@ -130,11 +129,7 @@ def load_polytopes(model: str | Path, *, allow_stale: bool = False) -> RobotPoly
     Raises:
         MultiQpError: the file is missing or invalid, or belongs to another version of the robot.
     """
-    problems = Problems()
-    loaded = load_model(model_path(model), problems)
-    problems.raise_if_any()
-    if loaded is None:
-        raise MultiQpError(f"{model}: the model cannot be read")
+    loaded = valid_model(model_path(model))
     path = polytopes_path(loaded)
     again = f"`multi-qp com polytopes {model}` makes them"
     if not is_file(path):

@@ -14,9 +14,8 @@ from com_trajectory.trajectory import ComTrajectory
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.builder import build_scene
 from multi_qp_scene.contact_sequence import Contact
-from multi_qp_scene.models import load_model
+from multi_qp_scene.models import valid_model
 from multi_qp_scene.parts import SceneParts
-from multi_qp_scene.problems import Problems
 from multi_qp_scene.resources import model_path
 from multi_qp_scene.schema.subsystems import SubsystemSpec
 from multi_qp_scene.separation import Separation
@@ -55,10 +54,7 @@ class PosedRobot:
 
     def __init__(self, model: str, blocks: Sequence[BoxObstacle] = ()) -> None:
         """Load a shipped model with a floating base, and add boxes to its environment."""
-        problems = Problems()
-        loaded = load_model(model_path(model), problems)
-        problems.raise_if_any()
-        assert loaded is not None
+        loaded = valid_model(model_path(model))
         posture = _POSTURE if _POSTURE in loaded.spec.postures else None
         spec = SubsystemSpec(model=model, posture=posture)
         self._scene = build_scene(SceneParts({NAME: (loaded, spec)}))

@@ -13,8 +13,7 @@ from com_trajectory.kinematics.store import polytopes_path
 from multi_qp_cli.output import Console, writing
 from multi_qp_cli.progress import run_progress
 from multi_qp_scene.errors import MultiQpError, shown_path
-from multi_qp_scene.models import load_model
-from multi_qp_scene.problems import Problems
+from multi_qp_scene.models import valid_model
 from multi_qp_scene.resources import model_path
 
 SUMMARY = "compute the kinematic polytopes of a robot"
@@ -34,11 +33,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Compute and write the polytopes."""
-    problems = Problems()
-    loaded = load_model(model_path(options.robot), problems)
-    problems.raise_if_any()
-    if loaded is None:
-        raise MultiQpError(f"{options.robot} cannot be read")
+    loaded = valid_model(model_path(options.robot))
     if options.processes is not None and options.processes < 1:
         raise MultiQpError(f"--processes: expected at least 1, got {options.processes}")
     path = options.output or polytopes_path(loaded)
