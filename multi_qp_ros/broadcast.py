@@ -37,18 +37,14 @@ class Broadcast:
         Raises:
             MultiQpError: when the file of a model is missing.
         """
-        self._node = node
         self._period = 1.0 / marker_rate if marker_rate else None
         self._due = -float("inf")
         self._maker = MarkerProcess()
         self._shown = False
         self._markers = node.create_publisher(MarkerArray, topics.MARKERS, COMMAND_QOS)
         self._wrenches = WrenchOutput(node, scenario)
-        self._descriptions = []
         for name, text in robot_descriptions(scenario).items() if descriptions else ():
-            publisher = node.create_publisher(String, topics.robot_description(name), LATCHED_QOS)
-            publisher.publish(String(data=text))
-            self._descriptions.append(publisher)
+            node.create_publisher(String, topics.robot_description(name), LATCHED_QOS).publish(String(data=text))
 
     def show(self, controller: Controller, command: Command, stamp: int, now: float) -> None:
         """Publish wrenches and markers of a tick after its command: stamp of the state [ns], current time [s]."""
@@ -82,8 +78,5 @@ class Broadcast:
             self._markers.publish(markers)
 
     def destroy(self) -> None:
-        """Destroy the publishers."""
+        """End the process that makes the markers."""
         self._maker.close()
-        self._wrenches.destroy()
-        for publisher in (self._markers, *self._descriptions):
-            self._node.destroy_publisher(publisher)

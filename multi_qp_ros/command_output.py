@@ -41,7 +41,6 @@ class CommandOutput:
             every: whether to publish the controller state with every command, for a simulator that waits for its stamp;
                 else when it changes, and ten times per second: that message costs more than all efforts.
         """
-        self._node = node
         self._every = every
         self._published: tuple[Any, ...] = ()
         self._published_at = 0
@@ -107,9 +106,3 @@ class CommandOutput:
             with_names.publish(named.fill(stamp, efforts))
             if bare.get_subscription_count():
                 bare.publish(unnamed.fill(stamp, efforts))
-
-    def destroy(self) -> None:
-        """Destroy the publishers."""
-        bare = [publisher for _, _, *pair in self._robots.values() for publisher in pair]
-        for publisher in (*bare, self._state, self.report):
-            self._node.destroy_publisher(publisher)

@@ -53,8 +53,7 @@ class Inputs:
             state_topics: `<subsystem>/joint_states` and `<subsystem>/odom`.
             listener: receiver of the data.
         """
-        self._node, self._listener = node, listener
-        self._subscriptions: list[Any] = []
+        self._listener = listener
         self.states: dict[str, Topic] = {}
         add = partial(subscribe, node, health, qos=STATE_QOS)
         for topic in state_topics:
@@ -66,11 +65,10 @@ class Inputs:
             else:
                 message = JointState
                 subscription = add(message, topic, partial(listener.take_joints, subsystem), read=JointReader().read)
-            self._subscriptions.append(subscription)
             self.states[topic] = Topic(str(subscription.topic_name), message)
         for contact, surface in measured_contacts(scenario).items():
             topic = topics.contact_force(surface.partition("/")[0], contact)
-            self._subscriptions.append(add(WrenchStamped, topic, partial(self._take_wrench, contact)))
+            add(WrenchStamped, topic, partial(self._take_wrench, contact))
 
     def _take_root(self, subsystem: str, message: tuple[int, Array, Array]) -> None:
         self._listener.take_root(subsystem, *message)
@@ -80,8 +78,3 @@ class Inputs:
         if not math.isfinite(force):
             raise ValueError("its force is not finite")
         self._listener.take_force(contact, force, conversions.from_stamp(message.header.stamp))
-
-    def destroy(self) -> None:
-        """Destroy the subscriptions."""
-        for subscription in self._subscriptions:
-            self._node.destroy_subscription(subscription)

@@ -54,7 +54,7 @@ class PlanInputs:
             scenario: scenario with a `plan`, prepared for plans.
             make_controller: returns the controller of a scenario.
         """
-        self._node, self._scenario, self._health = node, scenario, health
+        self._scenario, self._health = scenario, health
         self.follower = PlanFollower(scenario, make_controller)
         self._received: dict[str, Any] = {}
         self._offered = 0
@@ -96,12 +96,6 @@ class PlanInputs:
                 self._health.warn(f"a plan was refused: {status.reason}")
             self._published = status
             self._status.publish(String(data=json.dumps({"active": active, **asdict(status)})))
-
-    def destroy(self) -> None:
-        """Destroy subscriptions and publisher."""
-        for subscription in self._subscriptions:
-            self._node.destroy_subscription(subscription)
-        self._node.destroy_publisher(self._status)
 
 
 def compiled_plan(scenario: Scenario, received: dict[str, Any]) -> CompiledPlan:

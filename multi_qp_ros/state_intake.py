@@ -182,10 +182,6 @@ class StateIntake:
         rivals = self.watch.rivals.get(topics.CLOCK)
         return f"it jumped back, but {rivals}" if rivals else ""
 
-    def destroy(self) -> None:
-        """Destroy the probe subscriptions."""
-        self.watch.destroy()
-
     def check(self, run: ControlRun, now: float, answered: float) -> None:
         """Report faults of publishers and /clock, and missing messages; to be called once a second.
 

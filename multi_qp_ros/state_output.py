@@ -25,7 +25,7 @@ class FootprintOutput:
     """Publishers of the odometry of the footprints of walking robots."""
 
     def __init__(self, node: Any, scenario: Scenario) -> None:
-        self._node, self._trees = node, KinematicTrees(scenario.scene.model)
+        self._trees = KinematicTrees(scenario.scene.model)
         self._outputs = [
             (node.create_publisher(Odometry, topics.base_odom(robot), OFFERED_STATE_QOS), footprint)
             for robot, footprint in footprints(scenario).items()
@@ -37,11 +37,6 @@ class FootprintOutput:
             data = self._trees.place(state.q)
             for publisher, footprint in self._outputs:
                 publisher.publish(footprint.fill(data, state, stamp))
-
-    def destroy(self) -> None:
-        """Destroy the publishers."""
-        for publisher, _ in self._outputs:
-            self._node.destroy_publisher(publisher)
 
 
 class ContactForceOutput:

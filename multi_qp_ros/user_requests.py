@@ -43,21 +43,18 @@ class UserRequests:
             stamped_velocity: whether velocity commands are TwistStamped, not Twist.
         """
         self._node, self._health, self._scenario, self._controller = node, health, scenario, controller
-        self._subscriptions: list[Any] = []
+        add = partial(subscribe, node, health, qos=EVENT_QOS)
         for name in interactive_targets(scenario):
             topic = topics.target(scenario.name, name)
-            self._subscribe(PoseStamped, topic, partial(self._try, name, self._take_pose))
+            add(PoseStamped, topic, partial(self._try, name, self._take_pose))
             topic = topics.target_point(scenario.name, name)
-            self._subscribe(PointStamped, topic, partial(self._try, name, self._take_point))
+            add(PointStamped, topic, partial(self._try, name, self._take_point))
         for name in scenario.scene.loads.masses:
-            self._subscribe(Float64, topics.target(scenario.name, name), partial(self._try, name, self._take_load))
-        self._subscribe(String, topics.user_command(scenario.name), self._take_command)
+            add(Float64, topics.target(scenario.name, name), partial(self._try, name, self._take_load))
+        add(String, topics.user_command(scenario.name), self._take_command)
         kind = velocity_commands.message_type(stamped=stamped_velocity)
         for robot in walking_robots(scenario):
-            self._subscribe(kind, topics.cmd_vel(robot), partial(self._take_velocity, robot))
-
-    def _subscribe(self, message: Any, topic: str, take: Callable[[Any], None]) -> None:
-        self._subscriptions.append(subscribe(self._node, self._health, message, topic, take, EVENT_QOS))
+            add(kind, topics.cmd_vel(robot), partial(self._take_velocity, robot))
 
     def _try(self, name: str, take: Callable[[str, Any], None], message: Any) -> None:
         """Pass on a message for a target or a load, and report it if it is refused."""
@@ -110,11 +107,6 @@ class UserRequests:
             # the contact planner may halt a plan that has just ended
             if self._scenario.spec.plan is None or message.data != HALT:
                 raise
-
-    def destroy(self) -> None:
-        """Destroy the subscriptions."""
-        for subscription in self._subscriptions:
-            self._node.destroy_subscription(subscription)
 
 
 def interactive_targets(scenario: Scenario) -> list[str]:

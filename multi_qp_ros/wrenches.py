@@ -75,9 +75,3 @@ class WrenchOutput:
             subscribed = tuple(publisher.get_subscription_count() > 0 for publisher, _ in sides)
             if any(subscribed):
                 self._subscribed[name] = subscribed
-
-    def destroy(self) -> None:
-        """Destroy the publishers."""
-        for sides in self._sides.values():
-            for publisher, _ in sides:
-                self._node.destroy_publisher(publisher)

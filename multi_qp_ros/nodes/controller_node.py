@@ -100,10 +100,12 @@ class ControllerNode(LifecycleNode):
         self.create_service(Trigger, "~/reset", self._reset)
         self._autostart = bool(self.get_parameter("autostart").value)
         self._timing = TimingLog(self.get_parameter("timing").value, TIMING)
+        self._permanent = {*self.publishers, *self.subscriptions}  # which are not of a scenario
 
     @logged
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Load and validate the scenario; create publishers and subscriptions."""
+        self._permanent = {*self.publishers, *self.subscriptions}
         try:
             self._settings = parameters.values(self, PARAMETERS)
             self._settings["use_sim_time"] = self.get_parameter("use_sim_time").value
@@ -130,11 +132,9 @@ class ControllerNode(LifecycleNode):
             return TransitionCallbackReturn.FAILURE
         inputs = Inputs(self, self._health, self._scenario, self._run.assembler.topics, self)
         active, stamped = self._active_controller, self._settings["stamped_cmd_vel"]
-        requests = UserRequests(self, self._health, self._scenario, active, stamped_velocity=stamped)
-        self._parts += [inputs, requests]
+        UserRequests(self, self._health, self._scenario, active, stamped_velocity=stamped)
         self._output = CommandOutput(self, self._scenario, every=self._lock_step)
         self._footprints = FootprintOutput(self, self._scenario)
-        self._parts += [self._output, self._footprints]
         self._intake = StateIntake(
             self,
             self._health,
@@ -143,13 +143,12 @@ class ControllerNode(LifecycleNode):
             lock_step=self._lock_step,
             simulated=bool(self._settings["use_sim_time"]),
         )
-        self._parts.append(self._intake)
+        self._parts.append(self._intake.watch)
         oldest = Duration(seconds=-self._settings["max_state_age"] * self._settings["period"])
         threshold = JumpThreshold(min_forward=None, min_backward=oldest, on_clock_change=False)
         self._jumps = self.get_clock().create_jump_callback(threshold, post_callback=self._clock_jumped)
         if self._scenario.spec.plan is not None:
             self._plans = PlanInputs(self, self._health, self._scenario, self._run.make_controller)
-            self._parts.append(self._plans)
         self._configured = True
         return TransitionCallbackReturn.SUCCESS
 
@@ -233,6 +232,10 @@ class ControllerNode(LifecycleNode):
             self._jumps = None
         while self._parts:
             self._attempt(self._parts.pop().destroy)
+        for one in {*self.publishers} - self._permanent:
+            self._attempt(partial(self.destroy_publisher, one))
+        for one in {*self.subscriptions} - self._permanent:
+            self._attempt(partial(self.destroy_subscription, one))
         self._plans = self._generator_parameters = None
         self._configured = False
         if self._recording is not None:
