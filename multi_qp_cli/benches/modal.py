@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from time import thread_time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from multi_qp_cli.benches.generator_times import measure_ticks, table_of
-from multi_qp_cli.benches.result import BenchResult, BenchTable
+from multi_qp_cli.benches.result import BenchResult, BenchTable, Columns
 from multi_qp_scene.errors import MultiQpError
 
 if TYPE_CHECKING:
+    from modal_control.control import ControlSettings
     from modal_control.linear_simulation import LinearRun, LinearSimulation
     from multi_qp_scene.scene import Scene
 
@@ -38,6 +39,29 @@ class Form(NamedTuple):
     keep_momentum: bool
     unit_modes: bool
     low_window: int | None = None
+
+
+class Case(NamedTuple):
+    """Settings of a simulation: window, ω² below which a mode is low [1/s²], one of `VARIANTS`, and form."""
+
+    window: int
+    threshold: float
+    weights: str
+    form: Form
+
+    def settings(self, planned: tuple[int, int] | None = None) -> ControlSettings:
+        """Return the settings of the control, with the modes that are planned instead of the low ones."""
+        from modal_control.control import ControlSettings
+        from modal_control.rigid_plan import RigidWeights
+
+        return ControlSettings(
+            window=self.window,
+            threshold=self.threshold,
+            rigid=RigidWeights(**VARIANTS[self.weights]),
+            planned=planned,
+            unit_modes=self.form.unit_modes,
+            low_window=self.form.low_window,
+        )
 
 
 #: By motion: at the bottom of the squat, in the middle of a step, at 6 s, at the top.
@@ -111,55 +135,31 @@ def run(options: argparse.Namespace) -> BenchResult:
         raise MultiQpError("--threshold: expected 0 to 1e+09")
     if not (options.tick_seconds == 0.0 or 0.2 <= options.tick_seconds <= 12.0):
         raise MultiQpError(f"--tick-seconds: expected 0, or 0.2 to 12, got {options.tick_seconds:g}")
-    if options.bar_ahead:
-        if not all(0.0 <= ahead <= 0.4 for ahead in options.bar_ahead):
-            raise MultiQpError("--bar-ahead: expected 0 to 0.4 m")
-        rows = [
-            _with_bar(ahead, window, variant, options.steps, form)
-            for ahead in options.bar_ahead
-            for window in windows
-            for variant in VARIANTS
-        ]
-        return BenchResult([_bar_table(rows)], {"bar": rows})
+    if options.bar_ahead and not all(0.0 <= ahead <= 0.4 for ahead in options.bar_ahead):
+        raise MultiQpError("--bar-ahead: expected 0 to 0.4 m")
     firsts = options.first_mode or []
     if not all(0 <= first <= 30 for first in firsts):
         raise MultiQpError("--first-mode: expected 0 to 30")
+
+    def cases(squares: list[float], first_variant: int = 0) -> list[Case]:
+        return [Case(*each, form) for each in itertools.product(windows, squares, list(VARIANTS)[first_variant:])]
+
+    if options.bar_ahead:
+        rows = [_with_bar(ahead, case, options.steps) for ahead in options.bar_ahead for case in cases([100.0])]
+        return BenchResult([_bar_table(rows)], {"bar": rows})
     if firsts:
-        rows = [
-            _shifted(motion, window, first, variant, options.steps, form)
-            for window in windows
-            for variant in list(VARIANTS)[1:]
-            for first in firsts
-        ]
+        rows = [_shifted(motion, case, first, options.steps) for case in cases([0.0], 1) for first in firsts]
         return BenchResult([_shift_table(motion, rows)], {"modes": rows})
     if options.fit_stiffness:
-        tables, found = [], {}
-        for fit, title in ((False, "stiffness by mass"), (True, "stiffness from the motion")):
-            rows = [
-                _tracked(motion, window, threshold, variant, options.steps, form, fit=fit)
-                for window in windows
-                for threshold in thresholds
-                for variant in VARIANTS
-            ]
-            tables.append(replace(_tracking_table(motion, rows), title=f"{motion}, linear simulation, {title}"))
-            found[title] = rows
-        return BenchResult(tables, found)
-    tracked = [
-        _tracked(motion, window, threshold, variant, options.steps, form)
-        for window in windows
-        for threshold in thresholds
-        for variant in VARIANTS
-    ]
+        found = {
+            title: [_tracked(motion, case, options.steps, fit=fit) for case in cases(thresholds)]
+            for fit, title in ((False, "stiffness by mass"), (True, "stiffness from the motion"))
+        }
+        return BenchResult([_tracking_table(motion, rows, f", {title}") for title, rows in found.items()], found)
+    tracked = [_tracked(motion, case, options.steps) for case in cases(thresholds)]
     # as printed, the weights carry the body with a short window of the low modes only
-    carrying = list(VARIANTS)[0 if form.low_window else 1 :]
-    pushed = [
-        _pushed(motion, window, threshold, variant, push, reaction, form)
-        for window in windows
-        for threshold in thresholds
-        for variant in carrying
-        for reaction in (0.0, 0.2)
-        for push in pushes
-    ]
+    carrying = cases(thresholds, 0 if form.low_window else 1)
+    pushed = [_pushed(motion, case, push, reaction) for case in carrying for reaction in (0.0, 0.2) for push in pushes]
     tables = [_tracking_table(motion, tracked)]
     if pushed:
         tables.append(_push_table(motion, pushed))
@@ -210,35 +210,18 @@ def _methods(controller: Any) -> Iterator[tuple[str, Any, str]]:
 
 
 def _simulation(
-    name: str,
-    window: int,
-    threshold: float,
-    variant: str,
-    planned: tuple[int, int] | None = None,
-    scene: Scene | None = None,
-    *,
-    fit: bool = False,
-    form: Form,
+    name: str, case: Case, planned: tuple[int, int] | None = None, scene: Scene | None = None, *, fit: bool = False
 ) -> LinearSimulation:
     from modal_control.character import ModalCharacter
-    from modal_control.control import ControlSettings
     from modal_control.linear_simulation import LinearSimulation
     from modal_control.reference import Reference
     from modal_control.reference_stiffness import fitted_springs, reference_torques
-    from modal_control.rigid_plan import RigidWeights
     from modal_control.transition import BlendedReference
     from multi_qp_scene.motions.reference import ReferenceMotion
     from multi_qp_scene.resources import find_resource
     from multi_qp_scene.scenario import load_scenario
 
-    settings = ControlSettings(
-        window=window,
-        threshold=threshold,
-        rigid=RigidWeights(**VARIANTS[variant]),
-        planned=planned,
-        unit_modes=form.unit_modes,
-        low_window=form.low_window,
-    )
+    settings, keep = case.settings(planned), case.form.keep_momentum
     scene = scene or load_scenario("stand").scene
     jumps = name == "jump_to_swing"
     motion = ReferenceMotion.load(find_resource(f"config/motions/{'jump_to_bar' if jumps else name}.npz"))
@@ -253,36 +236,26 @@ def _simulation(
             each.q[:, 2] -= JUMP_FLOOR
         at, begin = (round(time / settings.dt) for time in JUMP_TO_SWING)
         blended = BlendedReference(reference, following, at=at, begin=begin, blend=BLEND, dt=settings.dt)
-        keep = form.keep_momentum
         # the hands of a blend do not stay where they are
         return LinearSimulation(character, blended, settings, keep_momentum=keep, grasps_move_high_modes=True)
     if fit:
         torques = reference_torques(character, reference, settings.dt)
         character.stiffness[6:], character.rest = fitted_springs(reference.q[:, 7:], torques, character.stiffness[6:])
-    return LinearSimulation(character, reference, settings, keep_momentum=form.keep_momentum)
+    return LinearSimulation(character, reference, settings, keep_momentum=keep)
 
 
-def _tracked(
-    motion: str,
-    window: int,
-    threshold: float,
-    variant: str,
-    steps: int | None,
-    form: Form,
-    *,
-    fit: bool = False,
-) -> dict[str, Any]:
-    simulation = _simulation(motion, window, threshold, variant, fit=fit, form=form)
+def _tracked(motion: str, case: Case, steps: int | None, *, fit: bool = False) -> dict[str, Any]:
+    simulation = _simulation(motion, case, fit=fit)
     simulation.run(steps=1)  # compiles
     began = thread_time()
     found = simulation.run(steps=steps)
     count = len(found.contact_forces)
     return {
         "motion": motion,
-        "window": window,
-        "threshold": threshold,
+        "window": case.window,
+        "threshold": case.threshold,
         "low_modes": simulation.low_modes(found.q),
-        "weights": variant,
+        "weights": case.weights,
         "worst_m": found.worst,
         "fallen": found.fallen,
         "unsolved": len(found.unsolved),
@@ -291,34 +264,32 @@ def _tracked(
     }
 
 
-def _shifted(motion: str, window: int, first: int, variant: str, steps: int | None, form: Form) -> dict[str, Any]:
+def _shifted(motion: str, case: Case, first: int, steps: int | None) -> dict[str, Any]:
     """Return the errors with `PLANNED` modes from one on in place of the low ones."""
-    simulation = _simulation(motion, window, 0.0, variant, (first, PLANNED), form=form)
-    found = simulation.run(steps=steps)
+    found = _simulation(motion, case, (first, PLANNED)).run(steps=steps)
     return {
         "motion": motion,
-        "window": window,
+        "window": case.window,
         "first": first,
-        "weights": variant,
+        "weights": case.weights,
         "worst_m": found.worst,
         "turned_rad": float(found.turned.max()),
         "fallen": found.fallen,
     }
 
 
-def _with_bar(ahead: float, window: int, variant: str, steps: int | None, form: Form) -> dict[str, Any]:
+def _with_bar(ahead: float, case: Case, steps: int | None) -> dict[str, Any]:
     """Return how the squat with the bar ends; the model of the control has it, the motion was recorded without it."""
     from multi_qp_scene.scenario import load_scenario
 
     scene = load_scenario("squat", parameters={"bar.mass": BAR, "bar.ahead": ahead}).scene
-    simulation = _simulation("squat", window, 100.0, variant, scene=scene, form=form)
-    found = simulation.run(steps=steps)
+    found = _simulation("squat", case, scene=scene).run(steps=steps)
     x, y, z, w = found.q[:, 3:7].T
     pitch = np.arcsin(np.clip(2.0 * (w * y - z * x), -1.0, 1.0))
     return {
         "ahead_m": ahead,
-        "window": window,
-        "weights": variant,
+        "window": case.window,
+        "weights": case.weights,
         "fallen": found.fallen,
         "pitch_rad": float(pitch[-1]),
         "moved_m": float((found.q - found.wanted)[-1, 0]),
@@ -327,55 +298,45 @@ def _with_bar(ahead: float, window: int, variant: str, steps: int | None, form: 
 
 
 def _bar_table(rows: list[dict[str, Any]]) -> BenchTable:
-    lines = [
-        [
-            f"{100.0 * row['ahead_m']:.1f}",
-            str(row["window"]),
-            row["weights"],
-            "holds" if row["fallen"] is None else f"falls at {row['fallen'] / 120.0:.1f} s",
-            f"{row['pitch_rad']:.2f}",
-            f"{100.0 * row['moved_m']:.1f}",
-            f"{100.0 * row['worst_m']:.1f}",
-        ]
-        for row in rows
-    ]
-    columns = "ahead [cm]", "window", "weights", "result", "pitch at the end [rad]", "base ahead of its reference [cm]"
+    columns: Columns = {
+        "ahead [cm]": lambda row: f"{100.0 * row['ahead_m']:.1f}",
+        "window": lambda row: str(row["window"]),
+        "weights": lambda row: row["weights"],
+        "result": lambda row: "holds" if row["fallen"] is None else f"falls at {row['fallen'] / 120.0:.1f} s",
+        "pitch at the end [rad]": lambda row: f"{row['pitch_rad']:.2f}",
+        "base ahead of its reference [cm]": lambda row: f"{100.0 * row['moved_m']:.1f}",
+        "largest error [cm]": lambda row: f"{100.0 * row['worst_m']:.1f}",
+    }
     note = "At the end, or at the fall. [Jain2011]: with 12 steps it topples ahead, with 36 it leans back and holds."
-    return BenchTable(f"squat with {BAR:g} kg, linear simulation", (*columns, "largest error [cm]"), lines, note)
+    return BenchTable.of(f"squat with {BAR:g} kg, linear simulation", columns, rows, note)
 
 
 def _shift_table(motion: str, rows: list[dict[str, Any]]) -> BenchTable:
-    lines = [
-        [
-            str(row["window"]),
-            row["weights"],
-            str(row["first"]),
-            f"{100.0 * row['worst_m']:.1f}",
-            f"{row['turned_rad']:.2f}",
-            "no" if row["fallen"] is None else f"step {row['fallen']}",
-        ]
-        for row in rows
-    ]
-    columns = "window", "weights", "first planned mode", "largest error of the base [cm]", "of its orientation [rad]"
+    columns: Columns = {
+        "window": lambda row: str(row["window"]),
+        "weights": lambda row: row["weights"],
+        "first planned mode": lambda row: str(row["first"]),
+        "largest error of the base [cm]": lambda row: f"{100.0 * row['worst_m']:.1f}",
+        "of its orientation [rad]": lambda row: f"{row['turned_rad']:.2f}",
+        "falls": lambda row: "no" if row["fallen"] is None else f"step {row['fallen']}",
+    }
     note = (
         f"{PLANNED} modes from this one on, after the rigid ones, are planned over the window, all others in one step."
     )
-    return BenchTable(f"{motion}, linear simulation, as Fig. 5 of [Jain2011]", (*columns, "falls"), lines, note)
+    return BenchTable.of(f"{motion}, linear simulation, as Fig. 5 of [Jain2011]", columns, rows, note)
 
 
-def _pushed(
-    motion: str, window: int, threshold: float, variant: str, push: float, reaction: float, form: Form
-) -> dict[str, Any]:
+def _pushed(motion: str, case: Case, push: float, reaction: float) -> dict[str, Any]:
     from modal_control.linear_simulation import Push
 
-    simulation, recovered, pushes = _simulation(motion, window, threshold, variant, form=form), {}, PUSHES[motion]
+    simulation, recovered, pushes = _simulation(motion, case), {}, PUSHES[motion]
     for name, (x, y) in DIRECTIONS.items():
         force = Push("humanoid/torso", (push * x, push * y, 0.0), pushes.at, pushes.steps)
         recovered[name] = _recovered(simulation.run(pushes=(force,), reaction=reaction, steps=pushes.until))
     return {
-        "window": window,
-        "threshold": threshold,
-        "weights": variant,
+        "window": case.window,
+        "threshold": case.threshold,
+        "weights": case.weights,
         "push_N": push,
         "reaction_s": reaction,
         "recovered": recovered,
@@ -386,40 +347,33 @@ def _recovered(found: LinearRun) -> bool:
     return found.fallen is None and float(found.errors[-1]) < RECOVERED
 
 
-def _tracking_table(motion: str, rows: list[dict[str, Any]]) -> BenchTable:
-    lines = [
-        [
-            str(row["window"]),
-            "{} to {}".format(*row["low_modes"]),
-            row["weights"],
-            f"{100.0 * row['worst_m']:.1f}",
-            "no" if row["fallen"] is None else f"step {row['fallen']}",
-            str(row["unsolved"]),
-            f"{row['step_ms']:.1f}",
-            *(f"{row['parts_ms'][part]:.1f}" for part in ("modes", "plan", "complementarity")),
-        ]
-        for row in rows
-    ]
-    columns = "window", "low modes", "weights", "largest error of the base [cm]", "falls", "unsolved"
-    times = "a step [ms]", "modes", "forces, low modes", "contacts"
+def _tracking_table(motion: str, rows: list[dict[str, Any]], which: str = "") -> BenchTable:
+    columns: Columns = {
+        "window": lambda row: str(row["window"]),
+        "low modes": lambda row: "{} to {}".format(*row["low_modes"]),
+        "weights": lambda row: row["weights"],
+        "largest error of the base [cm]": lambda row: f"{100.0 * row['worst_m']:.1f}",
+        "falls": lambda row: "no" if row["fallen"] is None else f"step {row['fallen']}",
+        "unsolved": lambda row: str(row["unsolved"]),
+        "a step [ms]": lambda row: f"{row['step_ms']:.1f}",
+        "modes": lambda row: f"{row['parts_ms']['modes']:.1f}",
+        "forces, low modes": lambda row: f"{row['parts_ms']['plan']:.1f}",
+        "contacts": lambda row: f"{row['parts_ms']['complementarity']:.1f}",
+    }
     note = "[Jain2011] walks with a window of 12, squats with 16; a step is 8.33 ms. CPU time of the thread [ms]: "
     note += "linearisation and modes, forces and low modes of the window, complementarity problem."
-    return BenchTable(f"{motion}, linear simulation", (*columns, *times), lines, note)
+    return BenchTable.of(f"{motion}, linear simulation{which}", columns, rows, note)
 
 
 def _push_table(motion: str, rows: list[dict[str, Any]]) -> BenchTable:
-    lines = [
-        [
-            str(row["window"]),
-            row["weights"],
-            f"{1e3 * row['reaction_s']:.0f}",
-            f"{row['push_N']:.0f}",
-            ", ".join(name for name, good in row["recovered"].items() if good) or "none",
-        ]
-        for row in rows
-    ]
+    columns: Columns = {
+        "window": lambda row: str(row["window"]),
+        "weights": lambda row: row["weights"],
+        "reaction [ms]": lambda row: f"{1e3 * row['reaction_s']:.0f}",
+        "push [N]": lambda row: f"{row['push_N']:.0f}",
+        "recovered from pushes": lambda row: ", ".join(k for k, good in row["recovered"].items() if good) or "none",
+    }
     pushes = PUSHES[motion]
     note = f"{pushes.steps} steps on the torso from step {pushes.at}; recovered: within {100.0 * RECOVERED:.0f} cm at "
     note += f"step {pushes.until}. [Jain2011] recovers from all of its pushes after a reaction time of 200 ms."
-    columns = ("window", "weights", "reaction [ms]", "push [N]", "recovered from pushes")
-    return BenchTable(f"{motion} with pushes, linear simulation", columns, lines, note)
+    return BenchTable.of(f"{motion} with pushes, linear simulation", columns, rows, note)

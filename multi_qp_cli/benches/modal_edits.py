@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multi_qp_cli.benches.modal import DIRECTIONS, PUSHES, RECOVERED, VARIANTS, Form, form_of, scaled_pushes
+from multi_qp_cli.benches.modal import DIRECTIONS, PUSHES, RECOVERED, Case, form_of, scaled_pushes
 from multi_qp_cli.benches.modal_runs import EDITS, LINK
-from multi_qp_cli.benches.result import BenchResult, BenchTable
+from multi_qp_cli.benches.result import BenchResult, BenchTable, Columns
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.schema.modal import ModalSpec
 
@@ -39,15 +39,16 @@ def run(options: argparse.Namespace) -> BenchResult:
     form = form_of(options)
     rows: list[dict[str, Any]] = []
     for window, threshold in itertools.product(options.window or [WINDOW], options.threshold or [100.0]):
+        case = Case(window, threshold, WEIGHTS, form)
         common: dict[str, Any] = {"window": window, "threshold": threshold, **form._asdict()}
         for title in titles:
             changes, push = edits[title]
-            simulation = walk(changes, window, threshold, form)
+            simulation = walk(changes, case)
             for reaction in (0.0, 0.2) if push else (0.0,):
                 rows.append({"case": title} | common | _ran(simulation, (-scale * push, 0.0), reaction, options.steps))
         if options.edit:
             continue
-        simulation = walk({}, window, threshold, form)
+        simulation = walk({}, case)
         for reaction, push in itertools.product((0.0, 0.2), pushes):
             for name, (x, y) in DIRECTIONS.items():
                 found = _ran(simulation, (push * x, push * y), reaction, options.steps)
@@ -57,37 +58,21 @@ def run(options: argparse.Namespace) -> BenchResult:
     return BenchResult([_table(rows)], {"edits": rows})
 
 
-def walk(changes: dict[str, float], window: int, threshold: float, form: Form) -> LinearSimulation:
-    """Return the simulation of the scene `walk_motion` with changed parameters.
-
-    Args:
-        changes: parameters of the scene.
-        window: steps of the plan.
-        threshold: ω² below which a mode is low [1/s²].
-        form: where it differs from that of the paper.
-    """
+def walk(changes: dict[str, float], case: Case) -> LinearSimulation:
+    """Return the simulation of the scene `walk_motion` with changed parameters."""
     from modal_control.character import ModalCharacter
-    from modal_control.control import ControlSettings
     from modal_control.linear_simulation import LinearSimulation
     from modal_control.moving_reference import MovingReference
-    from modal_control.rigid_plan import RigidWeights
     from multi_qp_scene.scenario import load_scenario
 
-    scenario = load_scenario("walk_motion", parameters={"cycles": 1.0, "window": float(window)} | changes)
+    scenario = load_scenario("walk_motion", parameters={"cycles": 1.0, "window": float(case.window)} | changes)
     scene, spec = scenario.scene, scenario.spec.states["walk"].generators["walk"]
     if not isinstance(spec, ModalSpec):
         raise MultiQpError("scene walk_motion: expected a generator of type modal")
     floor = scene.model.frames[scene.surfaces["ground/floor"].frame_id].placement.rotation
     character = ModalCharacter(scene, [f"humanoid/{surface}" for surface in spec.contacts], scene.q0, ground=floor)
-    settings = ControlSettings(
-        window=window,
-        threshold=threshold,
-        rigid=RigidWeights(**VARIANTS[WEIGHTS]),
-        unit_modes=form.unit_modes,
-        low_window=form.low_window,
-    )
     reference = MovingReference("walk", spec, scenario, character)
-    return LinearSimulation(character, reference, settings, keep_momentum=form.keep_momentum)
+    return LinearSimulation(character, reference, case.settings(), keep_momentum=case.form.keep_momentum)
 
 
 def _ran(simulation: LinearSimulation, push: tuple[float, float], reaction: float, steps: int | None) -> dict[str, Any]:
@@ -112,23 +97,18 @@ def _ran(simulation: LinearSimulation, push: tuple[float, float], reaction: floa
 
 
 def _table(rows: list[dict[str, Any]]) -> BenchTable:
-    lines = [
-        [
-            row["case"],
-            str(row["window"]),
-            f"{row['threshold']:g}",
-            f"{1e3 * row['reaction_s']:.0f}",
-            "yes" if row["recovered"] else "no",
-            "no" if row["fallen"] is None else f"{row['fallen'] / 120.0:.1f} s",
-            f"{100.0 * row['worst_m']:.1f}",
-            f"{row['tilt_rad']:.2f}",
-            f"{row['moved_m']:.2f}",
-        ]
-        for row in rows
-    ]
-    columns = ("case", "window", "threshold", "reaction [ms]", "recovers", "falls")
-    errors = ("largest error of the base [cm]", "tilt [rad]", "distance [m]")
+    columns: Columns = {
+        "case": lambda row: row["case"],
+        "window": lambda row: str(row["window"]),
+        "threshold": lambda row: f"{row['threshold']:g}",
+        "reaction [ms]": lambda row: f"{1e3 * row['reaction_s']:.0f}",
+        "recovers": lambda row: "yes" if row["recovered"] else "no",
+        "falls": lambda row: "no" if row["fallen"] is None else f"{row['fallen'] / 120.0:.1f} s",
+        "largest error of the base [cm]": lambda row: f"{100.0 * row['worst_m']:.1f}",
+        "tilt [rad]": lambda row: f"{row['tilt_rad']:.2f}",
+        "distance [m]": lambda row: f"{row['moved_m']:.2f}",
+    }
     note = f"{WEIGHTS}; scene walk_motion, one cycle; errors against the motion with the present footholds. Pushes: "
     note += f"{PUSHES['walk'].steps} steps on the torso from step {PUSHES['walk'].at}; recovered: within "
     note += f"{100.0 * RECOVERED:.0f} cm at the end."
-    return BenchTable("walk with steps that move with the feet, linear simulation", (*columns, *errors), lines, note)
+    return BenchTable.of("walk with steps that move with the feet, linear simulation", columns, rows, note)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pinocchio as pin
 
-from multi_qp_cli.benches.result import BenchResult, BenchTable
+from multi_qp_cli.benches.result import BenchResult, BenchTable, Columns
 from multi_qp_cli.output import Console
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
@@ -204,23 +204,19 @@ def _held(scenario: Scenario, result: RunResult, scene: _Scene, direction: tuple
 
 
 def _table(name: str, backend: str, rows: list[dict[str, Any]]) -> BenchTable:
-    lines = [
-        [
-            row["case"],
-            "yes" if row["stands"] else "no",
-            "yes" if row["reached"] else "no",
-            str(row["failed_qps"]),
-            f"{1e3 * row['slip_m']:.1f}",
-            f"{row['tilt_rad']:.2f}",
-            "-" if row["planted_hold_N"] is None else f"{row['planted_hold_N']:.0f} N",
-            "yes" if "step" in row["states"] else "-",
-        ]
-        for row in rows
-    ]
-    columns = ("case", "stands", "goals, health", "failed QPs", "slip [mm]", "largest tilt [rad]")
+    columns: Columns = {
+        "case": lambda row: row["case"],
+        "stands": lambda row: "yes" if row["stands"] else "no",
+        "goals, health": lambda row: "yes" if row["reached"] else "no",
+        "failed QPs": lambda row: str(row["failed_qps"]),
+        "slip [mm]": lambda row: f"{1e3 * row['slip_m']:.1f}",
+        "largest tilt [rad]": lambda row: f"{row['tilt_rad']:.2f}",
+        "planted feet hold": lambda row: "-" if row["planted_hold_N"] is None else f"{row['planted_hold_N']:.0f} N",
+        "steps": lambda row: "yes" if "step" in row["states"] else "-",
+    }
     scene = SCENES[name]
     note = (
         f"Pushes at the torso for {scene.duration:.3f} s at {scene.at:g} s; stands: ends in the state `stand`, trunk "
     )
     note += f"within {UPRIGHT} rad. Planted feet hold: bound of the pendulum without angular momentum."
-    return BenchTable(f"{name}, {backend}", (*columns, "planted feet hold", "steps"), lines, note)
+    return BenchTable.of(f"{name}, {backend}", columns, rows, note)

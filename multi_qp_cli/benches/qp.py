@@ -11,7 +11,7 @@ from multi_qp_cli.benches.qp_infeasible import measure_infeasible
 from multi_qp_cli.benches.qp_profile import PARTS
 from multi_qp_cli.benches.qp_scenes import SceneTimes, measure_again, measure_scene
 from multi_qp_cli.benches.qp_tsid import measure_single
-from multi_qp_cli.benches.result import BenchResult, BenchTable, spread
+from multi_qp_cli.benches.result import BenchResult, BenchTable, Columns, spread
 from multi_qp_cli.options import require_known
 from multi_qp_controller.qp import solver_names
 from multi_qp_controller.qp.formulations import FORMULATIONS
@@ -136,22 +136,15 @@ def _growth(title: str, growth: dict[str, Any]) -> BenchTable:
 
 
 def _infeasible(infeasible: dict[str, Any]) -> BenchTable:
-    rows = [
-        [
-            name,
-            f"{t['recognised_ms']:.3f}",
-            f"{t['recognised_ms'] / t['tick_ms']:.1f}",
-            f"{t['slowest_ms'] / t['tick_ms']:.1f}",
-            ", ".join(f"{count} × {answer}" for answer, count in t["answers"].items()),
-        ]
-        for name, t in infeasible.items()
-    ]
-    return BenchTable(
-        "Infeasible ticks of `king`, full tick, CPU time [ms]",
-        ("", "median", "in median ticks", "slowest in median ticks", "status"),
-        rows,
-        "each at a state of a run, after the preceding regular tick; median ticks are over all ticks of this run",
-    )
+    columns: Columns = {
+        "": lambda found: found[0],
+        "median": lambda found: f"{found[1]['recognised_ms']:.3f}",
+        "in median ticks": lambda found: f"{found[1]['recognised_ms'] / found[1]['tick_ms']:.1f}",
+        "slowest in median ticks": lambda found: f"{found[1]['slowest_ms'] / found[1]['tick_ms']:.1f}",
+        "status": lambda found: ", ".join(f"{count} × {answer}" for answer, count in found[1]["answers"].items()),
+    }
+    note = "each at a state of a run, after the preceding regular tick; median ticks are over all ticks of this run"
+    return BenchTable.of("Infeasible ticks of `king`, full tick, CPU time [ms]", columns, infeasible.items(), note)
 
 
 def _ticks(measured: list[SceneTimes]) -> BenchTable:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+
+#: By header, the cell of a result.
+Columns = Mapping[str, Callable[[Any], str]]
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,11 @@ class BenchTable:
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
     note: str = ""
+
+    @classmethod
+    def of(cls, title: str, columns: Columns, results: Iterable[Any], note: str) -> BenchTable:
+        """Return a table with a row for each result."""
+        return cls(title, tuple(columns), [[cell(result) for cell in columns.values()] for result in results], note)
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,12 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from multi_qp_cli.benches.modal import Form
-from multi_qp_cli.benches.modal_edits import walk
+from multi_qp_cli.benches.modal import Case, Form
+from multi_qp_cli.benches.modal_edits import WEIGHTS, walk
 from multi_qp_scene.motions.reference import ReferenceMotion
 from multi_qp_scene.resources import find_resource
 
-COMMON = 12, 100.0, Form(keep_momentum=False, unit_modes=False)
+CASE = Case(12, 100.0, WEIGHTS, Form(keep_momentum=False, unit_modes=False))
 SOLES = ["humanoid/left_sole", "humanoid/right_sole"]
 
 
@@ -24,7 +24,7 @@ def soles(simulation, q):
 
 
 def test_an_unedited_reference_is_the_motion():
-    reference = walk({}, *COMMON).reference
+    reference = walk({}, CASE).reference
     motion = ReferenceMotion.load(find_resource("config/motions/walk.npz"))
     q, v = reference.state(0)
     np.testing.assert_allclose(q[:7], motion.q[0, :7], atol=1e-9)
@@ -33,7 +33,7 @@ def test_an_unedited_reference_is_the_motion():
 
 @pytest.mark.parametrize("slope", [3.0, -5.0])
 def test_soles_are_on_the_slope_and_the_body_is_upright(slope):
-    level, tilted = walk({}, *COMMON), walk({"slope": slope}, *COMMON)
+    level, tilted = walk({}, CASE), walk({"slope": slope}, CASE)
     q, before = tilted.reference.state(0)[0], level.reference.state(0)[0]
     np.testing.assert_allclose(q[3:7], before[3:7], atol=1e-3)
     up = np.array([-np.sin(np.radians(slope)), 0.0, np.cos(np.radians(slope))])
@@ -45,7 +45,7 @@ def test_soles_are_on_the_slope_and_the_body_is_upright(slope):
 
 
 def test_soles_of_the_reference_stand_where_the_feet_of_the_robot_are():
-    simulation = walk({"stride": 0.1}, *COMMON)
+    simulation = walk({"stride": 0.1}, CASE)
     run = simulation.run(steps=8)
     assert run.fallen is None and run.worst < 0.02
     beside = [np.array([0.05, 0.01]), np.array([0.02, -0.01])]
@@ -57,7 +57,7 @@ def test_soles_of_the_reference_stand_where_the_feet_of_the_robot_are():
 
 
 def test_velocities_are_those_of_the_configurations_at_the_speed():
-    slow, fast = (walk({"speed": speed}, *COMMON).reference for speed in (1.0, 1.2))
+    slow, fast = (walk({"speed": speed}, CASE).reference for speed in (1.0, 1.2))
     for reference in (slow, fast):
         reference._time = 5.0
         reference._prepare()
@@ -70,7 +70,7 @@ def test_velocities_are_those_of_the_configurations_at_the_speed():
 @pytest.mark.slow
 @pytest.mark.parametrize("changes", [{}, {"stride": 0.1}, {"stride": -0.15}, {"slope": 3.0}, {"slope": -5.0}])
 def test_the_walk_and_its_edits_are_followed(changes):
-    run = walk(changes, *COMMON).run()
+    run = walk(changes, CASE).run()
     assert run.fallen is None and run.worst < 0.03
     moved = float(run.q[-1, 0] - run.q[0, 0])
     assert abs(moved - run.wanted[-1, 0] + run.wanted[0, 0]) < 0.03
