@@ -3,41 +3,21 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-import numpy as np
-
 from multi_qp_cli.options import output_path
 from multi_qp_cli.output import Console, writing
-from multi_qp_cli.plot_curves import curve_drawing, curves_of
+from multi_qp_cli.plot_logs import curves_of, times_of
 from multi_qp_scene.errors import MultiQpError
-from multi_qp_scene.limits import check
-from multi_qp_scene.npz_files import read_arrays
-from multi_qp_simulator.log import QP_SIZE, WHAT
 from multi_qp_viewer.curves import CURVE_KINDS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from multi_qp_viewer.plots import RunTimes
-
-#: Arrays of a log that are plotted, with their kinds of dtype.
-_KINDS = {"time": "f", "tick_ms": "f", "state": "U", "qp_size": "i", "scenario": "U"}
-#: Largest uncompressed size of a log [B], about 3 million ticks.
-_LARGEST = 256 << 20
-#: Longest run [s].
-_LONGEST = 1e8
-
-
-class _About(msgspec.Struct):
-    """Plotted part of the JSON in a log."""
-
-    name: str
-    dt: float
 
 
 def add_to(commands: Any) -> None:
@@ -84,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
     if of_run:
         draw = curve_drawing(paths[0], options.scenario, options.curves)
     else:
-        runs = [_times(name) for name in paths]
+        runs = [times_of(name) for name in paths]
         draw = partial(tick_drawing, runs, options.over)
     from multi_qp_viewer import plots  # after the checks: matplotlib is slow to import
 
@@ -103,38 +83,23 @@ def tick_drawing(runs: Sequence[RunTimes], over: str, figure: Figure) -> None:
     (plots.draw_over_time if over == "time" else plots.draw_over_size)(figure, runs)
 
 
-def _times(path: Path) -> RunTimes:
-    """Read the tick times of a log.
+def curve_drawing(path: Path, scenario_file: str | None, globs: Sequence[str] | None) -> Callable[[Figure], None]:
+    """Return the drawing of the curves that match patterns, or, without patterns, of the balance from above.
 
     Raises:
-        MultiQpError: when it is not a log, is empty, or contains invalid numbers.
+        MultiQpError: as `curves_of`; when a pattern matches no curve, or the curves need too many panels.
     """
-    from multi_qp_viewer.plots import RunTimes
+    curves, series, scenario = curves_of(path, scenario_file)
+    from multi_qp_viewer import curve_plots  # imports matplotlib
 
-    arrays = read_arrays(path, _KINDS, what=WHAT, largest=_LARGEST)
-    ticks = arrays["time"].shape[:1]
-    shapes = {"time": ticks, "tick_ms": ticks, "state": ticks, "qp_size": (*ticks, len(QP_SIZE)), "scenario": ()}
-    for name, kinds in _KINDS.items():
-        array = arrays[name]
-        if array.dtype.kind not in kinds or array.shape != shapes[name]:
-            raise MultiQpError(f"'{path}': {name} has dtype {array.dtype} and shape {array.shape}; is not {WHAT}")
-    if ticks == (0,):
-        raise MultiQpError(f"'{path}' contains no ticks")
-    time, tick_ms = arrays["time"].astype(float), arrays["tick_ms"].astype(float)
-    if not (np.abs(time) <= _LONGEST).all() or (np.diff(time) < 0.0).any():
-        raise MultiQpError(f"'{path}': time is not finite and increasing")
-    if not ((tick_ms >= 0.0) & (tick_ms <= 1e3 * _LONGEST)).all():
-        raise MultiQpError(f"'{path}': tick_ms is not finite and positive")
-    try:
-        about = msgspec.json.decode(str(arrays["scenario"]), type=_About)
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise MultiQpError(f"'{path}': scenario: {error}; is not {WHAT}") from None
-    check("period", about.dt, f"'{path}': dt")
-    return RunTimes(
-        name=about.name,
-        time=time,
-        tick_ms=tick_ms,
-        state=arrays["state"],
-        dt=about.dt,
-        variables=int(arrays["qp_size"][:, 0].max()),
-    )
+    if globs is None:
+        characters = [c.name for c in scenario.scene.characters]
+        if not characters:
+            raise MultiQpError("--over plane: the scene has no characters")
+        balances = {name: curves.balance(name) for name in characters}
+        return lambda figure: curve_plots.draw_balance(figure, balances)
+    chosen = [curves.curve(name) for name in curves.match(globs)]
+    panels = len({(curve.panel, curve.unit) for curve in chosen})
+    if panels > curve_plots.MOST_PANELS:
+        raise MultiQpError(f"--curves: {panels} panels, expected at most {curve_plots.MOST_PANELS}; name fewer curves")
+    return lambda figure: curve_plots.draw_curves(figure, series.time, series.state, chosen)
