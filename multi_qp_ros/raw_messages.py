@@ -63,6 +63,14 @@ class Joints(NamedTuple):
     effort: Array
 
 
+class Root(NamedTuple):
+    """Content of an Odometry: its stamp [ns], pose, (7,), and twist, (6,); see `conversions.pose_array`."""
+
+    stamp: int
+    pose: Array
+    twist: Array
+
+
 class JointReader:
     """Reader of the JointStates of one publisher; while the names are unchanged, their tuple is the same object."""
 
@@ -117,8 +125,8 @@ class OdometryReader:
         self._frames = "", ""
         self._head, self._begin = b"", 0
 
-    def read(self, data: bytes) -> tuple[int, Array, Array]:
-        """Return stamp [ns], pose, (7,), and twist, (6,), of a serialised Odometry; see `conversions.pose_array`.
+    def read(self, data: bytes) -> Root:
+        """Return the content of a serialised Odometry.
 
         Raises:
             ValueError: when it is not an Odometry, its stamp is not a time, or it is in other frames.
@@ -127,7 +135,7 @@ class OdometryReader:
             message = read_message(Odometry, data)
             self._check(message.header.frame_id, message.child_frame_id)
             pose, twist = conversions.pose_array(message.pose.pose), conversions.twist_array(message.twist.twist)
-            return conversions.from_stamp(message.header.stamp), pose, twist
+            return Root(conversions.from_stamp(message.header.stamp), pose, twist)
         try:
             if not self._begin or data[_BODY + _STAMP.size : self._begin] != self._head:
                 self._read_frames(data)
@@ -137,7 +145,7 @@ class OdometryReader:
         except (struct.error, ValueError):
             raise not_a(Odometry, data) from None
         self._check(*self._frames)
-        return conversions.nanoseconds(*stamp), numbers[:_POSE], numbers[-_TWIST:]
+        return Root(conversions.nanoseconds(*stamp), numbers[:_POSE], numbers[-_TWIST:])
 
     def _read_frames(self, data: bytes) -> None:
         frame, at = _string(data, _BODY + _STAMP.size)

@@ -7,16 +7,10 @@ from functools import partial
 from time import monotonic
 from typing import Any
 
-from nav_msgs.msg import Odometry
-from sensor_msgs.msg import JointState
-
-from multi_qp_ros import conversions
 from multi_qp_ros.health import Health
-from multi_qp_ros.qos import STATE_QOS
-from multi_qp_ros.raw_messages import JointReader, OdometryReader
+from multi_qp_ros.inputs import subscribe_states
+from multi_qp_ros.raw_messages import Joints, Root
 from multi_qp_ros.state_assembly import MessageStatus, StateAssembler
-from multi_qp_ros.subscriptions import subscribe
-from multi_qp_scene.arrays import Array
 from multi_qp_scene.scene import Scene, State
 
 
@@ -50,30 +44,20 @@ class RobotStates:
         self._make = partial(StateAssembler, scene, max_age=max_age, period=period)
         self._on_new_run = on_new_run
         self.assembler = self._make()
-        for topic in self.assembler.topics:
-            subsystem, kind = topic.split("/")
-            message, read, put = (
-                (Odometry, OdometryReader(conversions.root_frames(scene.subsystems[subsystem])).read, self._put_root)
-                if kind == "odom"
-                else (JointState, JointReader().read, self._put_joints)
-            )
-            take = partial(self._take, put, subsystem)
-            subscribe(node, health, message, topic, take, STATE_QOS, read=read)
+        subscribe_states(node, health, scene, self.assembler.topics, self._take_joints, self._take_root)
 
-    def _take(self, put: Callable[..., MessageStatus], subsystem: str, message: Any) -> None:
-        if put(subsystem, *message) is MessageStatus.JUMPED_BACK:  # a new run
+    def _take_joints(self, subsystem: str, joints: Joints) -> None:
+        self._take(lambda: self.assembler.put_joints(subsystem, joints.stamp, monotonic(), *joints[1:4]))
+
+    def _take_root(self, subsystem: str, root: Root) -> None:
+        self._take(lambda: self.assembler.put_root(subsystem, root.stamp, monotonic(), root.pose, root.twist))
+
+    def _take(self, put: Callable[[], MessageStatus]) -> None:
+        if put() is MessageStatus.JUMPED_BACK:  # a new run
             self.assembler = self._make()
             if self._on_new_run is not None:
                 self._on_new_run()
-            put(subsystem, *message)
-
-    def _put_joints(
-        self, subsystem: str, stamp: int, names: tuple[str, ...], q: Array, v: Array, _: Array
-    ) -> MessageStatus:
-        return self.assembler.put_joints(subsystem, stamp, monotonic(), names, q, v)
-
-    def _put_root(self, subsystem: str, stamp: int, pose: Array, twist: Array) -> MessageStatus:
-        return self.assembler.put_root(subsystem, stamp, monotonic(), pose, twist)
+            put()
 
     def state(self) -> tuple[State, list[str]]:
         """Return the present state and its faults."""

@@ -14,9 +14,8 @@ from multi_qp_ros.control_run import ControlRun
 from multi_qp_ros.diagnostics import Level
 from multi_qp_ros.health import Health
 from multi_qp_ros.publisher_watch import PublisherWatch, Topic
-from multi_qp_ros.raw_messages import Joints
+from multi_qp_ros.raw_messages import Joints, Root
 from multi_qp_ros.state_assembly import MessageStatus
-from multi_qp_scene.arrays import Array
 
 #: Wall-clock time minus steady-clock time [ns] at the start: with it, stamps of arrival never decrease.
 _EPOCH = time_ns() - round(monotonic() * 1e9)
@@ -93,13 +92,13 @@ class StateIntake:
             )
         return message_status
 
-    def take_root(self, run: ControlRun, subsystem: str, stamp: int, pose: Array, twist: Array) -> MessageStatus:
-        """Pass odometry to the run; see `StateAssembler.put_root`."""
+    def take_root(self, run: ControlRun, subsystem: str, root: Root) -> MessageStatus:
+        """Pass odometry to the run."""
 
         def put(run: ControlRun, stamp: int, at: float | None) -> MessageStatus:
-            return run.assembler.put_root(subsystem, stamp, at, pose, twist)
+            return run.assembler.put_root(subsystem, stamp, at, root.pose, root.twist)
 
-        return self._take(run, topics.odom(subsystem), stamp, put)
+        return self._take(run, topics.odom(subsystem), root.stamp, put)
 
     def _take(
         self, run: ControlRun, topic: str, stamp: int, put: Callable[[ControlRun, int, float | None], MessageStatus]

@@ -25,9 +25,9 @@ from multi_qp_ros.controller_parameters import PARAMETERS
 from multi_qp_ros.diagnostics import Level
 from multi_qp_ros.generator_parameters import GeneratorParameters
 from multi_qp_ros.health import Health
-from multi_qp_ros.inputs import Inputs
+from multi_qp_ros.inputs import subscribe_forces, subscribe_states
 from multi_qp_ros.plan_inputs import PlanInputs
-from multi_qp_ros.raw_messages import Joints
+from multi_qp_ros.raw_messages import Joints, Root
 from multi_qp_ros.real_time import RealTime
 from multi_qp_ros.recording.graph_recording import GraphRecording
 from multi_qp_ros.run_end import publish_report
@@ -37,7 +37,6 @@ from multi_qp_ros.state_output import FootprintOutput
 from multi_qp_ros.timing_log import TimingLog
 from multi_qp_ros.user_requests import UserRequests
 from multi_qp_ros.velocity_commands import command_warnings
-from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
@@ -130,7 +129,9 @@ class ControllerNode(LifecycleNode):
             self.get_logger().error(str(error))
             self._release()
             return TransitionCallbackReturn.FAILURE
-        inputs = Inputs(self, self._health, self._scenario, self._run.assembler.topics, self)
+        state_topics, takes = self._run.assembler.topics, (self._take_joints, self._take_root)
+        states = subscribe_states(self, self._health, self._scenario.scene, state_topics, *takes)
+        subscribe_forces(self, self._health, self._scenario, self._take_force)
         active, stamped = self._active_controller, self._settings["stamped_cmd_vel"]
         UserRequests(self, self._health, self._scenario, active, stamped_velocity=stamped)
         self._output = CommandOutput(self, self._scenario, every=self._lock_step)
@@ -138,7 +139,7 @@ class ControllerNode(LifecycleNode):
         self._intake = StateIntake(
             self,
             self._health,
-            inputs.states,
+            states,
             self._output.efforts,
             lock_step=self._lock_step,
             simulated=bool(self._settings["use_sim_time"]),
@@ -275,15 +276,13 @@ class ControllerNode(LifecycleNode):
         super().destroy_node()
         self._state_machine.destroy_when_not_in_use()  # rclpy does not, and it holds the node's handle
 
-    def take_joints(self, subsystem: str, joints: Joints) -> None:
-        """Process a joint state."""
+    def _take_joints(self, subsystem: str, joints: Joints) -> None:
         if self._active:
             self._step_if_complete(self._intake.take_joints(self._run, subsystem, joints))
 
-    def take_root(self, subsystem: str, stamp: int, pose: Array, twist: Array) -> None:
-        """Process odometry."""
+    def _take_root(self, subsystem: str, root: Root) -> None:
         if self._active:
-            self._step_if_complete(self._intake.take_root(self._run, subsystem, stamp, pose, twist))
+            self._step_if_complete(self._intake.take_root(self._run, subsystem, root))
 
     def _step_if_complete(self, message_status: MessageStatus) -> None:
         if not self._lock_step:
@@ -315,8 +314,7 @@ class ControllerNode(LifecycleNode):
         self._last_tick = monotonic()
         self._step_if_complete(MessageStatus.TAKEN)
 
-    def take_force(self, contact: str, force: float, stamp: int) -> None:
-        """Store the measured normal force of a contact [N]."""
+    def _take_force(self, contact: str, force: float, stamp: int) -> None:
         if self._active:
             self._run.contact_forces.put(contact, force, stamp * 1e-9 if self._lock_step else monotonic())
             self._step_if_complete(MessageStatus.TAKEN)
