@@ -13,7 +13,7 @@ from motion_generation.planned_tasks import com_of
 from motion_generation.standing import WAITING, standing, touching
 from multi_qp_controller.controller import Controller
 from multi_qp_scene.arrays import Array
-from multi_qp_scene.contact_sequence import Contact, ContactSequence
+from multi_qp_scene.contact_sequence import ContactSequence
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.kinematic_trees import KinematicTrees
 from multi_qp_scene.scenario import Scenario
@@ -25,25 +25,6 @@ NEAR = 0.01
 BALANCED = 0.02
 #: Joint and base velocities below which a character is at rest [rad/s, m/s].
 STILL = 0.1
-
-
-@dataclass(frozen=True, eq=False)
-class ReadyPlan:
-    """A compiled plan with its controller.
-
-    Attributes:
-        stamp: identifier of the plan [ns].
-        scenario: contains its states.
-        controller: of this scenario.
-        contacts: initial contacts.
-        com: initial centre of mass, (3,) [m].
-    """
-
-    stamp: int
-    scenario: Scenario
-    controller: Controller
-    contacts: tuple[Contact, ...]
-    com: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +40,15 @@ class CompiledPlan:
     scenario: Scenario
     sequence: ContactSequence
     com: Array
+
+
+@dataclass(frozen=True, eq=False)
+class ReadyPlan:
+    """A compiled plan with its identifier, the stamp [ns], and the controller of its scenario."""
+
+    stamp: int
+    plan: CompiledPlan
+    controller: Controller
 
 
 @dataclass(frozen=True)
@@ -122,8 +112,7 @@ class PlanFollower:
             made: ReadyPlan | tuple[int, str]
             try:
                 plan = make()
-                controller = self._make_controller(plan.scenario)
-                made = ReadyPlan(stamp, plan.scenario, controller, plan.sequence.phases[0].contacts, plan.com)
+                made = ReadyPlan(stamp, plan, self._make_controller(plan.scenario))
             except Exception as error:  # any error refuses this plan only
                 made = stamp, str(error) if isinstance(error, MultiQpError) else f"{type(error).__name__}: {error}"
             if self._newest == stamp:
@@ -164,7 +153,7 @@ class PlanFollower:
             return None
         if not self._is_still(state):
             return None
-        reason = self._mismatch(made, state, controller)
+        reason = self._mismatch(made.plan, state, controller)
         if reason:
             self._refuse(made.stamp, reason)
             return None
@@ -186,19 +175,19 @@ class PlanFollower:
         assert plan is not None
         return plan.character
 
-    def _mismatch(self, ready: ReadyPlan, state: State, controller: Controller) -> str:
+    def _mismatch(self, plan: CompiledPlan, state: State, controller: Controller) -> str:
         """Return the reason why a plan does not start at the current state; empty if it does."""
         scene, contacts = self._scenario.scene, self._scenario.spec.contacts
-        data = self._trees.place(state.q)
+        data, starting = self._trees.place(state.q), plan.sequence.phases[0].contacts
         on = {contacts[name].surfaces for name in controller.contacts}
-        first = {(contact.surface, contact.other) for contact in ready.contacts}
+        first = {(contact.surface, contact.other) for contact in starting}
         if on != first:
             active = ", ".join(f"{own} on {other}" for own, other in sorted(on)) or "nothing"
             return f"the plan does not begin with the contacts that are on: {active}"
-        for contact in ready.contacts:
+        for contact in starting:
             pose = data.oMf[scene.surfaces[contact.surface].frame_id]
             away = float(np.abs(pin.log6(pose.actInv(contact.pose)).vector).max())
             if away > NEAR:
                 return f"the plan begins {away:.3f} m (rad) away from where {contact.surface} is"
-        away = float(np.linalg.norm(ready.com - com_of(scene, self._character, state.q)))
+        away = float(np.linalg.norm(plan.com - com_of(scene, self._character, state.q)))
         return f"the plan begins {away:.3f} m away from the centre of mass" if away > BALANCED else ""

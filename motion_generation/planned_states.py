@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from com_trajectory.trajectory import ComTrajectory
-from motion_generation.state_parts import LAST, SequencePace, SequencePart, Ways, Written
+from motion_generation.state_parts import LAST, SequencePace, Ways, Written
 from motion_generation.state_writer import StateWriter
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.contact_sequence import ContactSequence
@@ -42,29 +42,11 @@ def with_states(
         MultiQpError: the sequence is not of exactly one subsystem of the scenario, does not specify what a contact
             touches, or the number of phases differs from that of postures.
     """
-    written = write_states(scenario, sequence, postures, pace=pace, trajectory=trajectory, ways=ways)
+    written = StateWriter(scenario, sequence, postures, pace=pace, trajectory=trajectory, ways=ways).write()
     surfaces = {contact.surface for phase in sequence.phases for contact in phase.contacts}
     if scenario.spec.plan is not None:  # limbs that make no contact are free to collide as well
         surfaces |= {f"{scenario.spec.plan.character}/{surface}" for surface in scenario.spec.plan.limbs.values()}
     return with_written(scenario, written, surfaces)
-
-
-def write_states(
-    scenario: Scenario,
-    sequence: ContactSequence,
-    postures: Sequence[Array] | None = None,
-    *,
-    pace: SequencePace | None = None,
-    trajectory: ComTrajectory | None = None,
-    part: SequencePart | None = None,
-    ways: Ways | None = None,
-) -> Written:
-    """Return the contacts and states that execute a contact sequence.
-
-    Args and errors are those of `with_states`; `part` describes the surrounding motion.
-    """
-    part = part or SequencePart()
-    return StateWriter(scenario, sequence, postures, pace or SequencePace(), trajectory, part, ways or {}).write()
 
 
 def with_written(scenario: Scenario, written: Written, surfaces: Iterable[str]) -> Scenario:

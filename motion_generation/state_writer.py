@@ -58,11 +58,13 @@ class StateWriter:
         scenario: Scenario,
         sequence: ContactSequence,
         postures: Sequence[Array] | None,
-        pace: SequencePace,
-        trajectory: ComTrajectory | None,
-        part: SequencePart,
-        ways: Ways,
+        *,
+        pace: SequencePace | None = None,
+        trajectory: ComTrajectory | None = None,
+        part: SequencePart | None = None,
+        ways: Ways | None = None,
     ) -> None:
+        """Prepare the steps; arguments and errors are those of `with_states`, `part` is the surrounding motion."""
         if len(sequence.subsystems) != 1:
             named = ", ".join(sequence.subsystems)
             raise MultiQpError(f"expected a sequence of one subsystem, got {named}")
@@ -74,9 +76,9 @@ class StateWriter:
         self._scene = scenario.scene
         self._data = scenario.scene.model.createData()
         self._clearance = SwingClearance(scenario.scene)
-        self._ways = ways
-        self._pace, self._part = pace, part
-        self._com_task = f"{part.stem}_com"
+        self._ways = ways or {}
+        self._pace, self._part = pace or SequencePace(), part or SequencePart()
+        self._com_task = f"{self._part.stem}_com"
         self._body = scenario.scene.subsystems[self._name]
         self._contacts: dict[str, ContactSpec] = {}
         self._states: dict[str, StateSpec] = {}

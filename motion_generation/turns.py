@@ -11,7 +11,7 @@ import numpy as np
 import pinocchio as pin
 
 from com_trajectory.equilibrium import equilibrium_region
-from motion_generation.planned_states import with_written, write_states
+from motion_generation.planned_states import with_written
 from motion_generation.planned_tasks import Entry, body_tasks, com_of, numbers
 from motion_generation.planning import (
     joined,
@@ -23,6 +23,7 @@ from motion_generation.planning import (
     trajectory_through,
 )
 from motion_generation.state_parts import LAST, SequencePart, Written
+from motion_generation.state_writer import StateWriter
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
@@ -136,7 +137,7 @@ def _turn(scenario: Scenario, turn: Turn, part: SequencePart) -> Written:
     sequence, postures = turn.plan.sequence, turn.plan.postures
     curve = trajectory_through(sequence, postures, polytopes_of(scenario, turn.player), pace=pace)
     phase_postures = joined_postures(sequence, postures)
-    return write_states(scenario, joined(sequence), phase_postures, pace=pace, trajectory=curve, part=part)
+    return StateWriter(scenario, joined(sequence), phase_postures, pace=pace, trajectory=curve, part=part).write()
 
 
 @dataclass(frozen=True)
