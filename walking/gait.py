@@ -10,60 +10,35 @@ import numpy as np
 
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.jit import compiled
+from multi_qp_scene.schema.walking import GaitSpec
 
 GRAVITY = 9.81
 #: Room between the feet that a turn of the next one needs [m/rad].
 TURNING_ROOM = 0.14
 
 
-@dataclass(frozen=True)
-class UnknownGround:
-    """Swings onto ground whose height is not known.
-
-    Attributes:
-        rise: part of a swing in which the foot only rises, so that it does not stub against a higher edge.
-        descent: part of a swing, before the touchdown, in which it only descends.
-        landing_speed: vertical speed at the planned touchdown [m/s].
-        search_speed: vertical speed after it [m/s].
-    """
-
-    rise: float
-    descent: float
-    landing_speed: float
-    search_speed: float
-
-
-@dataclass(frozen=True)
-class Gait:
-    """Two groups of feet that swing alternately; lengths in m, times in s.
+class Gait(GaitSpec):
+    """A gait with its two groups of feet, which swing alternately.
 
     Attributes:
         groups: indices of the feet of each group.
-        swing_time: nominal duration of a swing.
-        double_support: nominal duration of the support by all feet between two swings.
-        least_swing: shortest swing.
-        longest_swing: longest swing.
-        recovery_swing: nominal duration of the swing that a push triggers.
-        lift: height of a swing.
-        landing_speed: vertical speed of the planned landing [m/s].
-        foot_pitch: pitch of a swing foot when it is highest, per distance that it swings ahead [rad/m].
-        unknown_ground: swings onto ground of unknown height; None where the height is known.
     """
 
     groups: tuple[tuple[int, ...], tuple[int, ...]]
-    swing_time: float = 0.40
-    double_support: float = 0.08
-    least_swing: float = 0.15
-    longest_swing: float = 0.55
-    recovery_swing: float = 0.30
-    lift: float = 0.05
-    landing_speed: float = 0.05
-    foot_pitch: float = 0.0
-    unknown_ground: UnknownGround | None = None
+
+    @property
+    def swing_time(self) -> float:
+        """Nominal duration of a swing [s]."""
+        return (1.0 - self.duty) * self.period
+
+    @property
+    def double_support(self) -> float:
+        """Nominal duration of the support by all feet between two swings [s]."""
+        return self.period / 2.0 - self.swing_time
 
     @property
     def step_time(self) -> float:
-        """Duration of a step: of a swing and a double support."""
+        """Duration of a step, of a swing and a double support [s]."""
         return self.swing_time + self.double_support
 
 

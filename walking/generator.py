@@ -28,7 +28,7 @@ from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.tasks import CoMTaskSpec, PoseTargetSpec, PoseTaskSpec, PostureTaskSpec, TaskSpec
 from multi_qp_scene.schema.walking import ArmSwingSpec, WalkingSpec
 from multi_qp_scene.surfaces import Surface
-from walking.gait import GRAVITY, Gait, UnknownGround, WalkingRobot, largest_velocity
+from walking.gait import GRAVITY, Gait, WalkingRobot, largest_velocity
 from walking.gait_state import STAND, Measured, Walk
 from walking.ground_height import ground_heights
 from walking.stepper import Stepper
@@ -369,16 +369,4 @@ def _gait(spec: WalkingSpec) -> Gait:
     groups = [tuple(np.flatnonzero(np.abs(offsets - phase) < 1e-6).tolist()) for phase in sorted({*offsets.tolist()})]
     if abs(first - min(offsets)) > 1e-6:
         groups.reverse()
-    swing, unknown = (1.0 - gait.duty) * gait.period, gait.unknown_ground
-    return Gait(
-        groups=(groups[0], groups[1]),
-        swing_time=swing,
-        double_support=gait.period / 2.0 - swing,
-        least_swing=gait.least_swing,
-        longest_swing=gait.longest_swing,
-        recovery_swing=gait.recovery_swing,
-        lift=gait.lift,
-        landing_speed=gait.landing_speed,
-        foot_pitch=gait.foot_pitch,
-        unknown_ground=None if unknown is None else UnknownGround(**unknown.model_dump()),
-    )
+    return Gait(groups=(groups[0], groups[1]), **dict(gait))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from walking.gait import Gait, UnknownGround, WalkingRobot
+from multi_qp_scene.schema.walking import UnknownGroundSpec
+from walking.gait import Gait, WalkingRobot
 from walking.gait_state import DOUBLE, SWING, URGENT, Measured
 from walking.stepper import SHORTEST_DOUBLE, Stepper
 from walking.swing import FOLLOW_ACCELERATION, resting
@@ -14,7 +15,9 @@ from walking.swing_feet import FOLLOW_SPEED
 DT = 0.005
 FEET = np.array([[0.0, 0.085, 0.0], [0.0, -0.085, 0.0]])
 ROBOT = WalkingRobot(FEET[:, :2], np.array([[0.09, 0.035]] * 2), 0.69, (0.5, 0.45), 0.14)
-GAIT = Gait(((0,), (1,)), unknown_ground=UnknownGround(rise=0.3, descent=0.15, landing_speed=0.3, search_speed=0.5))
+GAIT = Gait(
+    groups=((0,), (1,)), unknown_ground=UnknownGroundSpec()
+)
 
 
 def landing(error, touchdown=0.4):

@@ -13,7 +13,7 @@ from walking.swing import advance, resting
 DT = 0.005
 FEET = np.array([[0.0, 0.085, 0.0], [0.0, -0.085, 0.0]])
 ROBOT = WalkingRobot(FEET[:, :2], np.array([[0.09, 0.035]] * 2), 0.69, (0.5, 0.45), 0.14)
-GAIT = Gait(((0,), (1,)))
+GAIT = Gait(groups=((0,), (1,)))
 VELOCITY = np.array([0.4, 0.0, 0.0])
 
 

@@ -15,7 +15,7 @@ ROBOT = WalkingRobot(FEET[:, :2], np.array([[0.09, 0.035]] * 2), 0.69, (0.5, 0.4
 
 def phase_after(*, height, speed, time=0.32, forces=None):
     """Return the phase with the first foot at a height, in a swing from 0 to 0.4 s to a place at the height 0."""
-    stepper = Stepper(ROBOT, Gait(((0,), (1,))), dt=0.005, limits=np.array([0.8, 0.3, 1.0]))
+    stepper = Stepper(ROBOT, Gait(groups=((0,), (1,))), dt=0.005, limits=np.array([0.8, 0.3, 1.0]))
     walk = stepper.walk
     walk.phase, walk.touchdown, walk.in_contact, walk.time = SWING, 0.4, [False, True], time - 0.005
     walk.landings, walk.lift_places = FEET + [[0.2, 0.0, 0.0], [0.0, 0.0, 0.0]], FEET.copy()

@@ -14,7 +14,7 @@ from walking.preview_kernel import best_step
 from walking.swing import APEX, SEARCH_SPEED, advance, quintic, resting
 
 ROBOT = WalkingRobot(np.array([[0.0, 0.085], [0.0, -0.085]]), np.array([[0.09, 0.035]] * 2), 0.69, (0.5, 0.45), 0.14)
-GAIT = Gait(((0,), (1,)))
+GAIT = Gait(groups=((0,), (1,)))
 WEIGHTS = np.array([1.0, 0.6, 100.0, 0.4])
 
 

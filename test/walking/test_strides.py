@@ -19,7 +19,7 @@ ROBOT = WalkingRobot(FEET[:, :2], np.array([[HALF_SOLE, 0.035]] * 2), 0.73, (0.5
 
 def swing(ahead, *, foot_pitch=0.0, recovering=False):
     """Return the planned step [m], heights of the centre of mass, (n, 3), and references of the foot, (n, 3, 5)."""
-    gait = Gait(((0,), (1,)), swing_time=SWING_TIME, foot_pitch=foot_pitch)
+    gait = Gait(groups=((0,), (1,)), duty=1.0 - SWING_TIME / 0.96, foot_pitch=foot_pitch)
     stepper = Stepper(ROBOT, gait, dt=DT, limits=np.array([0.8, 0.3, 1.0]))
     walk = stepper.walk
     walk.phase, walk.touchdown, walk.in_contact, walk.recovering = SWING, SWING_TIME, [False, True], recovering

@@ -6,7 +6,8 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from walking.gait import Gait, UnknownGround, WalkingRobot
+from multi_qp_scene.schema.walking import UnknownGroundSpec
+from walking.gait import Gait, WalkingRobot
 from walking.gait_state import SWING, URGENT, Measured, Walk
 from walking.swing import resting, write_pose
 from walking.swing_feet import SLOW_LANDING, SwingFeet
@@ -49,17 +50,19 @@ def landing_speed(gait, *, error=0.0, recovering=False, forces=(0.0, 380.0)):
 
 @pytest.mark.parametrize("speed", [0.05, 0.2])
 def test_a_foot_lands_at_the_speed_of_the_gait(speed):
-    assert landing_speed(Gait(((0,), (1,)), landing_speed=speed)) == pytest.approx(speed, abs=1e-9)
+    assert landing_speed(Gait(groups=((0,), (1,)), landing_speed=speed)) == pytest.approx(speed, abs=1e-9)
 
 
 @pytest.mark.parametrize("case", [{"error": 1.1 * URGENT}, {"recovering": True}, {"forces": None}])
 def test_a_foot_lands_slowly_in_a_reaction_to_a_push_and_without_measured_forces(case):
-    quick, slow = Gait(((0,), (1,)), landing_speed=0.2), Gait(((0,), (1,)), landing_speed=SLOW_LANDING)
+    quick, slow = Gait(groups=((0,), (1,)), landing_speed=0.2), Gait(groups=((0,), (1,)), landing_speed=SLOW_LANDING)
     found = landing_speed(quick, **case)
     assert found == landing_speed(slow) < landing_speed(quick)
 
 
-UNKNOWN = Gait(((0,), (1,)), unknown_ground=UnknownGround(rise=0.3, descent=0.15, landing_speed=0.3, search_speed=0.5))
+UNKNOWN = Gait(
+    groups=((0,), (1,)), unknown_ground=UnknownGroundSpec()
+)
 
 
 def swing_on_unknown_ground(stance_height=0.0, until=0.6):

@@ -12,8 +12,8 @@ from walking.stepper import Stepper
 DT = 0.005
 TWO = np.array([[0.0, 0.085, 0.0], [0.0, -0.085, 0.0]])
 FOUR = np.array([[0.2, 0.15, 0.0], [0.2, -0.15, 0.0], [-0.2, 0.15, 0.0], [-0.2, -0.15, 0.0]])
-BIPED = (TWO, Gait(((0,), (1,))), np.array([[0.09, 0.035]] * 2))
-QUADRUPED = (FOUR, Gait(((0, 3), (1, 2))), np.zeros((4, 2)))
+BIPED = (TWO, Gait(groups=((0,), (1,))), np.array([[0.09, 0.035]] * 2))
+QUADRUPED = (FOUR, Gait(groups=((0, 3), (1, 2))), np.zeros((4, 2)))
 
 
 def landings(robot, turns):

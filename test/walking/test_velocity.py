@@ -81,7 +81,7 @@ def test_a_reduction_of_a_route_is_not_told_as_one_of_a_command():
 
 def test_the_largest_velocity_follows_from_reach_and_step_time():
     places, soles = np.array([[0.0, 0.085], [0.0, -0.085]]), np.array([[0.09, 0.035]] * 2)
-    robot, gait = WalkingRobot(places, soles, 0.69, (0.5, 0.45), 0.14), Gait(((0,), (1,)))
+    robot, gait = WalkingRobot(places, soles, 0.69, (0.5, 0.45), 0.14), Gait(groups=((0,), (1,)))
     found = largest_velocity(robot, gait, stride=0.9, step_turn=0.5)
     assert np.allclose(found * gait.step_time, [0.45, 0.155, 0.5])
     for velocity in (found * [1, 0, 0], found * [0, 1, 0]):
