@@ -6,13 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from com_trajectory.trajectory import ComTrajectory
-from motion_generation.state_parts import LAST, SequencePace, Ways, Written
+from motion_generation.state_parts import LAST, Ways, Written
 from motion_generation.state_writer import StateWriter
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.contact_sequence import ContactSequence
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.control import CollisionPairSpec, CollisionsSpec
+from multi_qp_scene.schema.plan import PaceSpec
 from multi_qp_scene.schema.scenario_file import ScenarioFile
 
 
@@ -21,7 +22,7 @@ def with_states(
     sequence: ContactSequence,
     postures: Sequence[Array] | None = None,
     *,
-    pace: SequencePace | None = None,
+    pace: PaceSpec | None = None,
     trajectory: ComTrajectory | None = None,
     ways: Ways | None = None,
 ) -> Scenario:

@@ -19,7 +19,7 @@ from com_trajectory.polytope import Polytope
 from com_trajectory.trajectory import ComTrajectory, validate
 from motion_generation.planned_states import with_states
 from motion_generation.planned_tasks import com_of
-from motion_generation.state_parts import SequencePace
+from motion_generation.state_parts import least_durations
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.configuration import set_joint_angles
 from multi_qp_scene.contact_sequence import ContactSequence
@@ -29,7 +29,7 @@ from multi_qp_scene.placement import align_surfaces, pose_of
 from multi_qp_scene.resources import model_path
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
-from multi_qp_scene.schema.plan import PlanGoalSpec, PlanSpec
+from multi_qp_scene.schema.plan import PaceSpec, PlanGoalSpec, PlanSpec
 from multi_qp_scene.subsystem import Subsystem
 
 if TYPE_CHECKING:  # importing OMPL is slow and only needed for planning
@@ -235,10 +235,10 @@ def ways_around(scenario: Scenario, sequence: ContactSequence, postures: Sequenc
     return ways
 
 
-def pace_of(scenario: Scenario) -> SequencePace:
+def pace_of(scenario: Scenario) -> PaceSpec:
     """Return the speeds and foot heights of a scenario with a `plan` or `turns`; the default ones of another."""
     spec = scenario.spec.plan or scenario.spec.turns
-    return SequencePace() if spec is None else SequencePace(**spec.pace.model_dump())
+    return PaceSpec() if spec is None else spec.pace
 
 
 def polytopes_of(scenario: Scenario, name: str) -> dict[str, Polytope]:
@@ -273,7 +273,7 @@ def _alike(sequence: ContactSequence) -> list[list[int]]:
 
 
 def trajectory_through(
-    sequence: ContactSequence, postures: Sequence[Array], polytopes: Mapping[str, Polytope], *, pace: SequencePace
+    sequence: ContactSequence, postures: Sequence[Array], polytopes: Mapping[str, Polytope], *, pace: PaceSpec
 ) -> ComTrajectory:
     """Return the trajectory through the contacts of a plan, with one posture a phase, merged by `joined`.
 
@@ -288,7 +288,7 @@ def trajectory_through(
     """
     name = sequence.subsystems[0]
     points = {number: sequence.phases[group[0]].com[name] for number, group in enumerate(_alike(sequence)[1:])}
-    least = partial(pace.least_durations, postures=joined_postures(sequence, postures))
+    least = partial(least_durations, pace, postures=joined_postures(sequence, postures))
     options = PlanOptions("polyline", points=points, dynamic=True, least=least)
     own, slow = joined(sequence), None
     for contact_margin in (CONTACT_MARGIN, LESS):

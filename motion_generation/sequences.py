@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 
@@ -17,7 +18,7 @@ from com_trajectory.trajectory import ComTrajectory
 from motion_generation.planned_states import with_states
 from motion_generation.planned_tasks import com_of
 from motion_generation.planning import CONTACT_MARGIN
-from motion_generation.state_parts import SequencePace
+from motion_generation.state_parts import least_durations
 from motion_generation.whole_body_check import REACHED, Fault, WholeBodyCheck, WholeBodyResult
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.contact_sequence import Contact, ContactPhase, ContactSequence
@@ -73,12 +74,12 @@ def follow_sequence(scenario: Scenario) -> FollowedSequence:
     scenario = _standing(scenario, name, sequence, check)
     q0 = scenario.scene.q0
     sequence = with_centres(sequence, name, com_of(scenario.scene, name, q0), check, q0)
-    pace, cost = SequencePace(**spec.pace.model_dump()), spec.cost or towards_the_smaller(name)
-    options = PlanOptions("polyline" if spec.curve == "dynamic" else spec.curve, cost=cost, least=pace.least_durations)
+    cost, least = spec.cost or towards_the_smaller(name), partial(least_durations, spec.pace)
+    options = PlanOptions("polyline" if spec.curve == "dynamic" else spec.curve, cost=cost, least=least)
     if spec.curve == "dynamic":
         options = replace(options, dynamic=True, contact_margin=CONTACT_MARGIN)
     trajectory, result, repairs = repaired(sequence, polytopes, options, check, q0, budget=spec.budget)
-    done = with_states(scenario, sequence, pace=pace, trajectory=trajectory)
+    done = with_states(scenario, sequence, pace=spec.pace, trajectory=trajectory)
     return FollowedSequence(done, trajectory, result, tuple(repairs))
 
 

@@ -1,4 +1,4 @@
-"""Data of planned states: pace, surrounding motion, and names."""
+"""Data of planned states: durations at a pace, surrounding motion, and names."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from motion_generation.planned_tasks import PLANNED, Entry
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.contact_sequence import Contact, ContactPhase
+from multi_qp_scene.schema.plan import PaceSpec
 from multi_qp_scene.schema.scenario_file import ContactSpec
 from multi_qp_scene.schema.states import StateSpec
 
@@ -27,49 +28,32 @@ _BASE_SPEED, JOINT_SPEED = 0.3, 1.25  # mean speeds between two postures [m/s], 
 _FIRST = 1.0  # [s] duration of a limb's way to its first contact
 
 
-@dataclass(frozen=True)
-class SequencePace:
-    """Speeds and foot heights of a sequence.
+def swing_time(pace: PaceSpec, way: float | None) -> float:
+    """Return the duration of a limb's swing over a distance [m], or of its first contact if None [s]."""
+    return _FIRST if way is None else max(pace.least, (way + 2.0 * pace.lift) / pace.limb)
 
-    Attributes:
-        com: mean speed of the centre of mass towards the remaining contacts [m/s].
-        limb: mean speed of a swinging limb [m/s].
-        least: minimum duration of a shift or a swing [s].
-        landing: duration from above the new place down to it [s].
-        above: height over the new place, along its normal, where the landing starts [m].
-        lift: height added in the middle of a swing [m].
-        timeout: time that a state may last beyond its references, after which the run ends [s].
+
+def least_durations(
+    pace: PaceSpec, phases: Sequence[ContactPhase], postures: Sequence[Array] | None = None
+) -> list[float]:
+    """Return the minimum duration of each phase [s]: of a shift, or of the swing and landing at its end.
+
+    Args:
+        pace: speeds and foot heights.
+        phases: the phases.
+        postures: of a body with a floating base, one a phase, (nq,) each, towards which the phase before moves.
     """
-
-    com: float = 0.15
-    limb: float = 0.5
-    least: float = 0.3
-    landing: float = 0.3
-    above: float = 0.03
-    lift: float = 0.08
-    timeout: float = 8.0
-
-    def swing(self, way: float | None) -> float:
-        """Return the duration of a limb's swing over a distance [m], or of its first contact if None."""
-        return _FIRST if way is None else max(self.least, (way + 2.0 * self.lift) / self.limb)
-
-    def least_durations(self, phases: Sequence[ContactPhase], postures: Sequence[Array] | None = None) -> list[float]:
-        """Return the minimum duration of each phase [s]: of a shift, or of the swing and landing at its end.
-
-        Args:
-            phases: the phases.
-            postures: of a body with a floating base, one a phase, (nq,) each, towards which the phase before moves.
-        """
-        durations: list[float] = []
-        last: dict[str, Contact] = {}
-        for phase, following in zip(phases, [*phases[1:], None], strict=True):
-            last |= {contact.surface: contact for contact in phase.contacts}
-            swings = [self.swing(distance(last.get(c.surface), c)) for c in phase.made(following)] if following else []
-            durations.append(max(swings) + self.landing if swings else self.least)
-        for number, (q, towards) in enumerate(pairwise(postures or ())):
-            base, joints = np.linalg.norm(towards[:3] - q[:3]) / _BASE_SPEED, np.abs(towards[7:] - q[7:])
-            durations[number] = max(durations[number], float(base), float(joints.max(initial=0.0)) / JOINT_SPEED)
-        return durations
+    durations: list[float] = []
+    last: dict[str, Contact] = {}
+    for phase, following in zip(phases, [*phases[1:], None], strict=True):
+        last |= {contact.surface: contact for contact in phase.contacts}
+        made = phase.made(following) if following else []
+        swings = [swing_time(pace, distance(last.get(contact.surface), contact)) for contact in made]
+        durations.append(max(swings) + pace.landing if swings else pace.least)
+    for number, (q, towards) in enumerate(pairwise(postures or ())):
+        base, joints = np.linalg.norm(towards[:3] - q[:3]) / _BASE_SPEED, np.abs(towards[7:] - q[7:])
+        durations[number] = max(durations[number], float(base), float(joints.max(initial=0.0)) / JOINT_SPEED)
+    return durations
 
 
 def distance(old: Contact | None, new: Contact) -> float | None:

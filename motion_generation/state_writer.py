@@ -22,11 +22,11 @@ from motion_generation.state_parts import (
     HALT,
     JOINT_SPEED,
     LAST,
-    SequencePace,
     SequencePart,
     Ways,
     Written,
     distance,
+    swing_time,
 )
 from motion_generation.swing_clearance import SwingClearance
 from motion_generation.swing_path import control_points
@@ -34,6 +34,7 @@ from multi_qp_scene.arrays import Array
 from multi_qp_scene.contact_sequence import Contact, ContactPhase, ContactSequence
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.schema.plan import PaceSpec
 from multi_qp_scene.schema.scenario_file import ContactSpec
 from multi_qp_scene.schema.states import StateSpec
 
@@ -59,7 +60,7 @@ class StateWriter:
         sequence: ContactSequence,
         postures: Sequence[Array] | None,
         *,
-        pace: SequencePace | None = None,
+        pace: PaceSpec | None = None,
         trajectory: ComTrajectory | None = None,
         part: SequencePart | None = None,
         ways: Ways | None = None,
@@ -77,7 +78,7 @@ class StateWriter:
         self._data = scenario.scene.model.createData()
         self._clearance = SwingClearance(scenario.scene)
         self._ways = ways or {}
-        self._pace, self._part = pace or SequencePace(), part or SequencePart()
+        self._pace, self._part = pace or PaceSpec(), part or SequencePart()
         self._com_task = f"{self._part.stem}_com"
         self._body = scenario.scene.subsystems[self._name]
         self._contacts: dict[str, ContactSpec] = {}
@@ -94,7 +95,7 @@ class StateWriter:
         curves, factor = PhaseCurves(trajectory), 1.0
         for number, (step, following) in enumerate(zip(self._steps, self._steps[1:], strict=False)):
             for contact in step.phase.made(following.phase):
-                swing = self._pace.swing(distance(self._last(step, contact), contact)) + self._pace.landing
+                swing = swing_time(self._pace, distance(self._last(step, contact), contact)) + self._pace.landing
                 factor = max(factor, swing / max(curves.duration(number), 1e-3))
         return PhaseCurves(trajectory, slower=factor)
 
@@ -218,7 +219,7 @@ class StateWriter:
         over: list[Entry] = []
         down: list[Entry] = []
         if self._curves is None:
-            duration = max(pace.swing(distance(self._last(step, contact), contact)) for contact in made)
+            duration = max(swing_time(pace, distance(self._last(step, contact), contact)) for contact in made)
             tasks = self._tasks(following, duration)
             landing = self._tasks(following, pace.landing)
         else:

@@ -14,7 +14,8 @@ from multi_qp_controller.command import Command
 from multi_qp_controller.controller import Controller
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
-from multi_qp_viewer.velocity_pad import SendVelocity, VelocityLimits
+from multi_qp_scene.schema.walking import VelocityLimitsSpec
+from multi_qp_viewer.velocity_pad import SendVelocity
 from walking.generator import WalkingGenerator
 
 logger = logging.getLogger(__name__)
@@ -41,7 +42,7 @@ class InteractiveViewer(Protocol):
     def add_button(self, name: str, callback: Callable[[], None]) -> Any:
         """Add a button."""
 
-    def add_velocity_pad(self, name: str, limits: VelocityLimits, callback: SendVelocity) -> Any:
+    def add_velocity_pad(self, name: str, limits: VelocityLimitsSpec, callback: SendVelocity) -> Any:
         """Add a pad that commands a velocity."""
 
 
@@ -100,8 +101,7 @@ class Interaction:
             return self._viewer.add_slider(f"{name} [kg]", minimum, maximum, loads.masses[name], queue)
         if kind == "velocity":
             limits = _walking(controller)[name].velocity.limits
-            edge = VelocityLimits(limits.ahead, limits.back, limits.aside, limits.turn)
-            return self._viewer.add_velocity_pad(name, edge, queue)
+            return self._viewer.add_velocity_pad(name, limits, queue)
         if kind == "setting":
             generator, _, setting = name.partition("/")
             one = controller.generators[generator]

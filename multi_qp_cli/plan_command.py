@@ -11,6 +11,7 @@ from rich.table import Table
 
 from multi_qp_cli.options import add_scenario_options, load_from, output_path
 from multi_qp_cli.output import Console, writing
+from multi_qp_cli.pictures import camera_of
 from multi_qp_cli.progress import run_progress, synthesis_progress
 from multi_qp_controller.snapshot import Snapshot
 from multi_qp_scene.errors import MultiQpError
@@ -139,11 +140,9 @@ def draw_sheet(scenario: Scenario, postures: list[tuple[str, np.ndarray]], path:
     """Write one image of configurations of the whole scene, (nq,) each, with their names."""
     from PIL import Image
 
-    from multi_qp_viewer import Camera, render_frame
+    from multi_qp_viewer import render_frame
 
-    spec = scenario.spec.camera
-    camera = None if spec is None else Camera(position=spec.position, target=spec.target, fov=spec.fov)
-    pictures = []
+    camera, pictures = camera_of(scenario), []
     for name, q in postures:
         snapshot = Snapshot(0.0, q, name, "ok", 0.0)
         pictures.append(Image.fromarray(render_frame(scenario.scene, snapshot, camera=camera, width=400, height=300)))

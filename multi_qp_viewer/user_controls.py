@@ -9,10 +9,11 @@ import numpy as np
 import viser
 
 from multi_qp_scene.arrays import Array
+from multi_qp_scene.schema.walking import VelocityLimitsSpec
 from multi_qp_viewer.browser_labels import FONT_SCALE
 from multi_qp_viewer.browser_panel import Panel
 from multi_qp_viewer.browser_server import PageServer
-from multi_qp_viewer.velocity_pad import SCRIPT, SendVelocity, VelocityLimits, pad_html
+from multi_qp_viewer.velocity_pad import SCRIPT, SendVelocity, pad_html
 
 
 class UserControls:
@@ -81,7 +82,7 @@ class UserControls:
         button.on_click(lambda _: callback())
         return button
 
-    def add_velocity_pad(self, name: str, limits: VelocityLimits, callback: SendVelocity) -> VelocityPad:
+    def add_velocity_pad(self, name: str, limits: VelocityLimitsSpec, callback: SendVelocity) -> VelocityPad:
         """Add a pad that commands a velocity, also by the arrow keys.
 
         Args:

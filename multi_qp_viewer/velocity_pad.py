@@ -5,11 +5,12 @@ from __future__ import annotations
 import html
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
 import msgspec
+
+from multi_qp_scene.schema.walking import VelocityLimitsSpec
 
 #: Path of the web socket.
 PATH = "/velocity"
@@ -27,29 +28,15 @@ class _Message(msgspec.Struct, forbid_unknown_fields=True):
     shares: tuple[Share, Share, Share]
 
 
-@dataclass(frozen=True)
-class VelocityLimits:
-    """Velocities at the edge of a pad: ahead, back, aside [m/s] and turn [rad/s]."""
-
-    ahead: float
-    back: float
-    aside: float
-    turn: float
-
-    def velocity(self, ahead: float, left: float, turn: float) -> tuple[float, float, float]:
-        """Return vx, vy [m/s] and wz [rad/s] of shares within ±1."""
-        return ahead * (self.ahead if ahead > 0.0 else self.back), left * self.aside, turn * self.turn
-
-
 class VelocityPads:
     """Receiver of the commands of all pads of a page."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._pads: dict[str, tuple[VelocityLimits, SendVelocity]] = {}
+        self._pads: dict[str, tuple[VelocityLimitsSpec, SendVelocity]] = {}
         self._moving: dict[str, object] = {}  # sender of the last command other than zero, by pad
 
-    def add(self, name: str, limits: VelocityLimits, callback: SendVelocity) -> None:
+    def add(self, name: str, limits: VelocityLimitsSpec, callback: SendVelocity) -> None:
         """Receive the commands of a pad from now on."""
         with self._lock:
             self._pads[name] = limits, callback
@@ -76,7 +63,8 @@ class VelocityPads:
                 self._moving[message.pad] = sender
             else:
                 self._moving.pop(message.pad, None)
-        callback(*limits.velocity(*message.shares))
+        ahead, left, turn = message.shares
+        callback(ahead * (limits.ahead if ahead > 0.0 else limits.back), left * limits.aside, turn * limits.turn)
         return None
 
     def lose(self, sender: object) -> None:
@@ -90,7 +78,7 @@ class VelocityPads:
             callback(0.0, 0.0, 0.0)
 
 
-def pad_html(name: str, limits: VelocityLimits) -> str:
+def pad_html(name: str, limits: VelocityLimitsSpec) -> str:
     """Return the markup of a pad: a square for vx and vy, a bar for wz, and their values."""
     figures = "".join(
         f'<tr><td>{label}</td><td data-figure="{key}">0.00</td><td>{unit}</td></tr>'

@@ -11,8 +11,8 @@ import pytest
 from com_trajectory.phases import ContactMargin, planned_phases
 from com_trajectory.trajectory import ComTrajectory, validate
 from motion_generation.planning import CONTACT_MARGIN, LESS, STEEP, trajectory_through
-from motion_generation.state_parts import SequencePace
 from multi_qp_scene.contact_sequence import Contact, ContactPhase, ContactSequence
+from multi_qp_scene.schema.plan import PaceSpec
 
 FRICTION, HEIGHT = 0.8, 0.75
 
@@ -43,7 +43,7 @@ def test_a_trajectory_leaves_the_largest_margin_that_the_slope_allows(
 ) -> None:
     """0.7 of the friction carry no body on 31 degrees; the curve without margin followed the edge of the cone."""
     sequence = step_on_slope(degrees)
-    found = trajectory_through(sequence, [np.zeros(7)] * 3, {}, pace=SequencePace())
+    found = trajectory_through(sequence, [np.zeros(7)] * 3, {}, pace=PaceSpec())
     assert found.method == "dynamic"
     assert balanced_share(found, sequence, contact_margin) == 1.0
     if contact_margin is STEEP:

@@ -5,9 +5,10 @@ import pinocchio as pin
 import pytest
 
 from motion_generation.planning import plan_scenario
-from motion_generation.state_parts import JOINT_SPEED, SequencePace
+from motion_generation.state_parts import JOINT_SPEED, least_durations
 from multi_qp_scene.contact_sequence import Contact, ContactPhase
 from multi_qp_scene.scenario import load_scenario
+from multi_qp_scene.schema.plan import PaceSpec
 
 
 def foot(side, x):
@@ -18,8 +19,8 @@ def foot(side, x):
 def test_least_durations_are_of_shifts_and_of_swings_with_their_landing():
     left, right, ahead = foot("left", 0.0), foot("right", 0.0), foot("right", 0.34)
     phases = [ContactPhase((left, right)), ContactPhase((left,)), ContactPhase((left, ahead))]
-    pace = SequencePace(limb=0.5, least=0.4, landing=0.3, lift=0.08)
-    assert pace.least_durations(phases) == pytest.approx([0.4, (0.34 + 0.16) / 0.5 + 0.3, 0.4])
+    pace = PaceSpec(limb=0.5, least=0.4, landing=0.3, lift=0.08)
+    assert least_durations(pace, phases) == pytest.approx([0.4, (0.34 + 0.16) / 0.5 + 0.3, 0.4])
 
 
 def test_postures_far_apart_take_longer():
@@ -27,9 +28,9 @@ def test_postures_far_apart_take_longer():
     phases = [ContactPhase((left, right)), ContactPhase((left,)), ContactPhase((left, right))]
     still, bent, away = np.zeros(9), np.zeros(9), np.zeros(9)
     bent[8], away[:3] = 2.0, [0.6, 0.0, 0.0]
-    pace = SequencePace(least=0.1)
-    assert pace.least_durations(phases, [still, bent, bent])[0] == pytest.approx(2.0 / JOINT_SPEED)
-    assert pace.least_durations(phases, [still, away, away])[0] == pytest.approx(2.0)
+    pace = PaceSpec(least=0.1)
+    assert least_durations(pace, phases, [still, bent, bent])[0] == pytest.approx(2.0 / JOINT_SPEED)
+    assert least_durations(pace, phases, [still, away, away])[0] == pytest.approx(2.0)
 
 
 @pytest.mark.parametrize(("name", "seconds"), [("chair", 12.0), ("climb_hands", 20.0)])

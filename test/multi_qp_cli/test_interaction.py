@@ -12,8 +12,8 @@ from multi_qp_cli.interaction import Interaction
 from multi_qp_controller import Command, Controller
 from multi_qp_scene import load_scenario
 from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.schema.walking import VelocityLimitsSpec
 from multi_qp_simulator import Integrator, Run
-from multi_qp_viewer.velocity_pad import VelocityLimits
 
 
 class Control:
@@ -43,7 +43,7 @@ class FakeViewer:
     def add_button(self, name: str, callback: Callable[..., None]) -> Control:
         return Control(self.buttons, name, callback)
 
-    def add_velocity_pad(self, name: str, limits: VelocityLimits, callback: Callable[..., None]) -> Control:
+    def add_velocity_pad(self, name: str, limits: VelocityLimitsSpec, callback: Callable[..., None]) -> Control:
         self.limits = limits
         return Control(self.pads, name, callback)
 
@@ -135,7 +135,7 @@ def test_a_walking_robot_follows_the_velocity_pad_and_stops() -> None:
 
     run = Run(scenario, controller, Integrator(scenario), duration=1.6, observers=[interaction, user], interactive=True)
     log = run.execute().log
-    assert viewer.limits == VelocityLimits(ahead=0.8, back=0.5, aside=0.3, turn=1.0)
+    assert viewer.limits == VelocityLimitsSpec(ahead=0.8, back=0.5, aside=0.3, turn=1.0)
     assert max(velocities) == pytest.approx(0.3) and velocities[-1] == 0.0  # not the schedule of the scenario
     assert 0.1 < log.q[-1, 0] - log.q[0, 0] < 0.4
     assert controller.machine.present.name == "walk"

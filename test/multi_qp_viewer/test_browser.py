@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 import viser
 
+from multi_qp_scene.schema.walking import VelocityLimitsSpec
 from multi_qp_viewer import BrowserViewer, browser_studio
-from multi_qp_viewer.velocity_pad import VelocityLimits
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chromium-browser")
 BROWSER_TIMEOUT = 60_000  # for software rendering on a loaded machine [ms]
@@ -285,7 +285,7 @@ def test_page_can_be_reloaded_and_its_buttons_work(browser, finished):
 
 def test_velocity_pad_by_arrow_keys_and_pointer(browser, finished):
     got = []
-    limits = VelocityLimits(ahead=0.8, back=0.5, aside=0.3, turn=1.0)
+    limits = VelocityLimitsSpec(ahead=0.8, back=0.5, aside=0.3, turn=1.0)
     finished.controls.add_velocity_pad("gait", limits, lambda *velocity: got.append(velocity))
     page = browser.new_page(viewport={"width": 900, "height": 700})
     page.goto(finished.url)

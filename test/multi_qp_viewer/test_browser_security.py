@@ -17,9 +17,9 @@ import websockets
 from websockets.sync.client import connect
 
 from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.schema.walking import VelocityLimitsSpec
 from multi_qp_viewer import BrowserViewer
 from multi_qp_viewer.browser_server import FRAMES_AT_ONCE, MOST_CLIENTS, MOST_CONNECTIONS
-from multi_qp_viewer.velocity_pad import VelocityLimits
 
 CAMERA = {
     "type": "ViewerCameraMessage",
@@ -45,9 +45,7 @@ def page(scene, snapshots, capfd, caplog):
         viewer.controls.add_target_handle("hand", np.zeros(3), got.append)
         slider = viewer.controls.add_slider("mass", 1.0, 2.0, 1.5, got.append)
         button = viewer.controls.add_button("go", lambda: got.append("go"))
-        viewer.controls.add_velocity_pad(
-            "gait", VelocityLimits(0.8, 0.5, 0.3, 1.0), lambda *velocity: got.append(velocity)
-        )
+        viewer.controls.add_velocity_pad("gait", VelocityLimitsSpec(), lambda *velocity: got.append(velocity))
         for snapshot in snapshots:
             viewer.show(snapshot)
         viewer.finish()

@@ -15,9 +15,7 @@ from walking.swing_feet import FOLLOW_SPEED
 DT = 0.005
 FEET = np.array([[0.0, 0.085, 0.0], [0.0, -0.085, 0.0]])
 ROBOT = WalkingRobot(FEET[:, :2], np.array([[0.09, 0.035]] * 2), 0.69, (0.5, 0.45), 0.14)
-GAIT = Gait(
-    groups=((0,), (1,)), unknown_ground=UnknownGroundSpec()
-)
+GAIT = Gait(groups=((0,), (1,)), unknown_ground=UnknownGroundSpec())
 
 
 def landing(error, touchdown=0.4):

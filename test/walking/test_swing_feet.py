@@ -60,9 +60,7 @@ def test_a_foot_lands_slowly_in_a_reaction_to_a_push_and_without_measured_forces
     assert found == landing_speed(slow) < landing_speed(quick)
 
 
-UNKNOWN = Gait(
-    groups=((0,), (1,)), unknown_ground=UnknownGroundSpec()
-)
+UNKNOWN = Gait(groups=((0,), (1,)), unknown_ground=UnknownGroundSpec())
 
 
 def swing_on_unknown_ground(stance_height=0.0, until=0.6):
