@@ -190,8 +190,8 @@ class BrowserViewer:
         if now >= self._next_text:
             self._next_text = now + TEXT_TIME
             start, end = history.span
-            self.panel.show_status(snapshot, self.player.position, history.realtime_factor)
-            self.panel.show_time(self.player.position.time, start=start, end=end)
+            self.panel.show_status(snapshot, self.player, history.realtime_factor)
+            self.panel.show_time(self.player.time, start=start, end=end)
         if now >= self._next_slow:
             self._next_slow = now + SLOW_TIME
             self.panel.show_ticks(*history.tick_curve())
@@ -204,7 +204,7 @@ class BrowserViewer:
             self.refresh(elapsed)
         except Exception:
             if not self._error_logged:
-                logger.exception("the viewer cannot draw the tick at %.3f s", self.player.position.time)
+                logger.exception("the viewer cannot draw the tick at %.3f s", self.player.time)
             self._error_logged = True
 
     def _run(self) -> None:

@@ -14,7 +14,7 @@ from multi_qp_scene.arrays import Array
 from multi_qp_viewer import marks
 from multi_qp_viewer.browser_drawings import Layer
 from multi_qp_viewer.browser_scene import SceneDrawing
-from multi_qp_viewer.playback import SPEEDS, PlaybackPosition, Player
+from multi_qp_viewer.playback import SPEEDS, Player
 
 HIDDEN_AT_START = ("Friction cones", "Target names")
 AFTER_TARGETS = 1e6  # viser orders widgets by creation; targets are created later but belong above the layers
@@ -95,10 +95,10 @@ class Panel:
         """Add the folder of a velocity pad."""
         return self._server.gui.add_folder(f"Velocity ({name})", order=AFTER_TARGETS - 2)
 
-    def show_status(self, snapshot: Snapshot | None, playhead: PlaybackPosition, realtime_factor: float | None) -> None:
+    def show_status(self, snapshot: Snapshot | None, player: Player, realtime_factor: float | None) -> None:
         """Show the state and the figures of the displayed tick."""
-        self._status.content = status_html(snapshot, playhead, realtime_factor)
-        moving = playhead.playing or playhead.live
+        self._status.content = status_html(snapshot, player, realtime_factor)
+        moving = player.playing or player.live
         self._play.label = "Pause" if moving else "Play"
         self._play.icon = viser.Icon.PLAYER_PAUSE if moving else viser.Icon.PLAYER_PLAY
 
@@ -121,7 +121,7 @@ class Panel:
         self.toggles[layer.title] = box
 
 
-def status_html(snapshot: Snapshot | None, playhead: PlaybackPosition, realtime_factor: float | None) -> str:
+def status_html(snapshot: Snapshot | None, player: Player, realtime_factor: float | None) -> str:
     """Return the status card as HTML."""
     if snapshot is None:
         return '<div style="padding:0.6em 0.9em;font-size:1.3em">waiting …</div>'
@@ -131,7 +131,7 @@ def status_html(snapshot: Snapshot | None, playhead: PlaybackPosition, realtime_
         f"padding:0.1em 0.6em;"
         f'font-size:0.8em;margin-left:0.6em">{html.escape(snapshot.status)}</span>'
     )
-    mode = "live" if playhead.live and not playhead.finished else "replay"
+    mode = "live" if player.live and not player.finished else "replay"
     rate = f" · {realtime_factor:.2f}× real time" if realtime_factor is not None and mode == "live" else ""
     return (
         f'<div style="padding:0.6em 0.9em;line-height:1.5">'

@@ -118,7 +118,7 @@ def test_play_advances_at_the_selected_speed(finished):
     finished.player.set_speed(2.0)
     finished.player.play()
     first = finished.refresh().time
-    wait_for(lambda: finished.player.position.time > first + 0.2)
+    wait_for(lambda: finished.player.time > first + 0.2)
     finished.player.pause()
     held = finished.refresh().time
     time.sleep(0.1)
@@ -129,7 +129,7 @@ def test_reset_replays_from_the_start(finished):
     finished.refresh()
     finished.player.reset()
     assert finished.refresh().time < 0.3
-    assert finished.player.position.playing
+    assert finished.player.playing
 
 
 def test_status_shows_state_status_and_tick(finished):
@@ -277,8 +277,8 @@ def test_page_can_be_reloaded_and_its_buttons_work(browser, finished):
     finished.player.set_speed(0.1)
     page.get_by_text("Reset", exact=True).click()
     page.get_by_text("Lift").wait_for(timeout=BROWSER_TIMEOUT)
-    assert finished.player.position.playing
-    assert finished.player.position.time < 1.0
+    assert finished.player.playing
+    assert finished.player.time < 1.0
     page.goto(finished.url.split("?")[0])
     assert "Refused" in page.content()
 

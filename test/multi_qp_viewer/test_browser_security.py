@@ -248,7 +248,7 @@ def test_widget_values_outside_their_range_are_ignored(page):
         (panel._status, ["<script>"]),
         ("no such widget", [1.0]),
     ]
-    before = (page.slider.value, panel.toggles["Bodies"].value, panel.speed.value, page.viewer.player.position.time)
+    before = (page.slider.value, panel.toggles["Bodies"].value, panel.speed.value, page.viewer.player.time)
     with client(page) as socket:
         socket.send(encode(CAMERA))
         for widget, values in names:
@@ -259,7 +259,7 @@ def test_widget_values_outside_their_range_are_ignored(page):
         socket.send(encode(update(page.slider, 1.75)))
         wait_for(lambda: page.got)
     assert page.got == [1.75]
-    assert before == (1.5, panel.toggles["Bodies"].value, panel.speed.value, page.viewer.player.position.time)
+    assert before == (1.5, panel.toggles["Bodies"].value, panel.speed.value, page.viewer.player.time)
     assert (number.value, text.value) == (3.0, "force")
 
 
@@ -363,8 +363,8 @@ def test_client_that_does_not_read_delays_no_other(page):
     with client(page) as good:
         good.send(encode(CAMERA))
         page.viewer.player.reset()
-        first = page.viewer.player.position.time
-        wait_for(lambda: page.viewer.player.position.time > first + 0.3)
+        first = page.viewer.player.time
+        wait_for(lambda: page.viewer.player.time > first + 0.3)
         good.send(encode(move(0.5)))
         wait_for(lambda: page.got)
         assert good.recv(timeout=5)
