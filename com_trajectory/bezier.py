@@ -12,7 +12,7 @@ from math import comb
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from com_trajectory.bezier_kernel import fill_parts, fill_state, fill_wrenches
+from com_trajectory.bezier_kernel import fill_parts, fill_state
 from com_trajectory.wrench_cone import GRAVITY
 from multi_qp_scene.arrays import Array
 
@@ -146,25 +146,3 @@ def product_weights(first: int, second: int) -> Array:
 def wrench_rate(degree: int, duration: float) -> float:
     """Return n (n − 1) / (g T²), the factor from second differences of control points to accelerations / g [1/m]."""
     return degree * (degree - 1) / (GRAVITY * duration**2)
-
-
-def wrench_points(points: Array, duration: float, origin: Array) -> Array:
-    """Return the control points of the wrench required by a centre of mass on a Bézier curve.
-
-    The wrench is a polynomial of degree 2 n − 2. If its control points are in a convex cone, so is the whole curve.
-
-    Args:
-        points: control points of the centre of mass, (..., n + 1, 3) [m], n ≥ 2.
-        duration: of the curve [s].
-        origin: reference point of the moment, (3,) [m].
-
-    Returns:
-        Force and moment per unit of weight, (..., 2 n − 1, 6), with constant angular momentum.
-
-    Source: [Tonneau2018] (1); products of Bézier curves are used in this way by [Fernbach2018].
-    """
-    n = points.shape[-2] - 1
-    curves = np.ascontiguousarray(points.reshape(-1, n + 1, 3))
-    resting, moving = np.empty((2, len(curves), 2 * n - 1, 6))
-    fill_wrenches(curves, wrench_rate(n, duration), origin, product_weights(n, n - 2), resting, moving)
-    return np.asarray((resting + moving).reshape(*points.shape[:-2], 2 * n - 1, 6))

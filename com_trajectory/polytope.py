@@ -123,11 +123,6 @@ class Polytope:
             raise MultiQpError("polytope: it is not bounded, so there is no largest ball in it")
         return found.x[:3], float(found.x[3])
 
-    def is_empty(self) -> bool:
-        """Whether no point satisfies all inequalities."""
-        found = linprog(np.zeros(3), A_ub=self.A, b_ub=self.b, bounds=[(None, None)] * 3, method="highs")
-        return bool(self.size and found.status == 2)
-
     def vertices(self) -> Array:
         """Return the corners, (k, 3) [m]; none if the interior is empty.
 

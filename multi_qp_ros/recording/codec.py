@@ -38,15 +38,6 @@ def encode_json(value: Any) -> str:
     return _encoder.encode(value).decode()
 
 
-def decode_json(text: str | bytes) -> Any:
-    """Return the data that `encode_json` encoded; tuples become lists.
-
-    Raises:
-        ValueError: when the text is not JSON, or an array in it is incomplete.
-    """
-    return decode_arrays(msgspec.json.decode(text))
-
-
 def decode_arrays(value: Any) -> Any:
     """Return nested data in which the JSON forms of arrays are replaced by the arrays.
 

@@ -3,6 +3,8 @@
 import numpy as np
 import pinocchio as pin
 
+from com_trajectory.bezier import product_weights, wrench_rate
+from com_trajectory.bezier_kernel import fill_wrenches
 from com_trajectory.polytope import Polytope
 from multi_qp_scene.contact_sequence import Contact, ContactPhase, ContactSequence, surface_pose
 from multi_qp_scene.surfaces import planar_points
@@ -49,3 +51,25 @@ def walk(steps, *, rise=0.0, length=0.2, friction=0.6):
         feet[side] = foot(side, length * number, k + 1, rise * number, friction)
         phases += [ContactPhase((feet[other],)), ContactPhase((feet[other], feet[side]))]
     return ContactSequence(tuple(phases), name="walk")
+
+
+def wrench_points(points, duration, origin):
+    """Return the control points of the wrench required by a centre of mass on a Bézier curve.
+
+    The wrench is a polynomial of degree 2 n − 2. If its control points are in a convex cone, so is the whole curve.
+
+    Args:
+        points: control points of the centre of mass, (..., n + 1, 3) [m], n ≥ 2.
+        duration: of the curve [s].
+        origin: reference point of the moment, (3,) [m].
+
+    Returns:
+        Force and moment per unit of weight, (..., 2 n − 1, 6), with constant angular momentum.
+
+    Source: [Tonneau2018] (1); products of Bézier curves are used in this way by [Fernbach2018].
+    """
+    n = points.shape[-2] - 1
+    curves = np.ascontiguousarray(points.reshape(-1, n + 1, 3))
+    resting, moving = np.empty((2, len(curves), 2 * n - 1, 6))
+    fill_wrenches(curves, wrench_rate(n, duration), origin, product_weights(n, n - 2), resting, moving)
+    return np.asarray((resting + moving).reshape(*points.shape[:-2], 2 * n - 1, 6))

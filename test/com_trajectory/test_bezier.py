@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
+from contacts import wrench_points
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from com_trajectory.bezier import Bezier, wrench_points
+from com_trajectory.bezier import Bezier
 from com_trajectory.wrench_cone import GRAVITY
 
 SEEDS = st.integers(0, 10_000)

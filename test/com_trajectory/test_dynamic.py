@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
-from contacts import BOXES, walk
+from contacts import BOXES, walk, wrench_points
 
-from com_trajectory.bezier import wrench_points
 from com_trajectory.dynamic import plan_dynamic
 from com_trajectory.phases import ContactMargin, planned_phases
 from com_trajectory.planner import PlanOptions, plan_com, transition_points

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
+from contacts import wrench_points
 from scipy.optimize import linprog
 
-from com_trajectory.bezier import Bezier, parts_between, wrench_points
+from com_trajectory.bezier import Bezier, parts_between
 from com_trajectory.dynamic_window import WindowSearch
 from com_trajectory.phases import planned_phases
 from com_trajectory.windows import windows_of

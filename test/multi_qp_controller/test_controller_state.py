@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
 from collections.abc import Iterator
 from functools import cache
@@ -25,7 +26,7 @@ from multi_qp_controller.references.references import (
     RestingPose,
 )
 from multi_qp_controller.tasks import JointAngleTask
-from multi_qp_ros.recording.codec import decode_json, encode_json
+from multi_qp_ros.recording.codec import decode_arrays, encode_json
 from multi_qp_scene import load_scenario
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scalar_joint import ScalarJoint
@@ -213,7 +214,7 @@ def test_user_tasks_must_be_added_before_restoring() -> None:
 
 def from_file(reference: PoseReference) -> PoseReference:
     """Return a reference written to a file and read again."""
-    return conformed(PoseReference, decode_json(encode_json(plain(reference))), None)
+    return conformed(PoseReference, decode_arrays(json.loads(encode_json(plain(reference)))), None)
 
 
 def test_references_of_every_kind_are_restored() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import struct
 import tempfile
@@ -14,7 +15,7 @@ from mcap.reader import make_reader
 from mcap.writer import Writer
 
 from multi_qp_cli.main import main
-from multi_qp_ros.recording.codec import decode_json, encode_json
+from multi_qp_ros.recording.codec import decode_arrays, encode_json
 from multi_qp_ros.recording.mcap_scan import LARGEST_CHUNK, MAGIC
 from multi_qp_scene.resources import find_resource
 
@@ -36,7 +37,7 @@ def forge(recorded, tmp_path, monkeypatch):
             for _, channel, message in make_reader(source).iter_messages(topics, ending_at=200_000_000):
                 text = message.data[8:-1]
                 if channel.topic == topic:
-                    value = decode_json(text)
+                    value = decode_arrays(json.loads(text))
                     change(value)
                     text = encode_json(value).encode()
                 data = message.data[:4] + struct.pack("<I", len(text) + 1) + text + b"\0"
@@ -234,4 +235,4 @@ def test_only_regular_files_are_read(command, tmp_path, monkeypatch, capsys) -> 
 def test_an_array_that_is_not_whole_is_refused() -> None:
     for text in ('{"float64": "AAAA", "shape": [1]}', '{"float64": "", "shape": [4]}', '{"float64": 1, "shape": []}'):
         with pytest.raises(ValueError, match="an (incomplete )?array"):
-            decode_json(text)
+            decode_arrays(json.loads(text))
