@@ -94,24 +94,20 @@ class ContactPlanner:
         least = len(self._needed) if problem.least is None else problem.least
         self.valid = Reachability(self.body, self.clearance, self.reaches, self.faces, needed=self._needed, least=least)
 
-    def start_stance(self, q: Array | None = None, limbs: Sequence[str] | None = None) -> Stance:
-        """Return the present stance: each limb whose surface lies on a face is in contact with it.
-
-        Args:
-            q: configuration of the character, (nq,); that of the scene by default.
-            limbs: limbs that may be in contact; all by default.
+    def start_stance(self) -> Stance:
+        """Return the stance of the scene: each limb whose surface lies on a face is in contact with it.
 
         Raises:
             MultiQpError: no limb is in contact.
         """
         body = self.body
-        q = self._q_scene[body.subsystem.q_slice].copy() if q is None else q
+        q = self._q_scene[body.subsystem.q_slice].copy()
         body.place(q)
         contacts: dict[str, Contact] = {}
         for name, limb in body.limbs.items():
             pose = body.surface_pose(limb).copy()
             face = self._touched(pose, limb.surface.points)
-            if face is not None and (limbs is None or name in limbs):
+            if face is not None:
                 contacts[name] = contact_at(body, name, pose, face.friction, face.name)
         if not contacts:
             raise MultiQpError(f"'{body.name}' stands on nothing: no limb of {sorted(body.limbs)} touches a face")

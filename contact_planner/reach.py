@@ -21,8 +21,8 @@ from contact_planner.body import CharacterModel, Limb
 from contact_planner.clearance import CollisionChecker
 from multi_qp_scene.arrays import Array
 
-#: Number of samples of a limb.
-SAMPLES = 20_000
+#: Number of samples of a limb, and seed of the random numbers.
+SAMPLES, SEED = 20_000, 0
 #: Regularisation of (J Jᵀ)⁻¹ [m²].
 _SINGULAR = 1e-5
 #: Half extent of the box of positions that represents a surface of the base [m].
@@ -84,21 +84,14 @@ class LimbReach:
         return bool(np.all(self.hull[:, :3] @ point <= self.hull[:, 3] - margin))
 
 
-def limb_reach(body: CharacterModel, limb: Limb, *, samples: int = SAMPLES, seed: int = 0) -> LimbReach:
-    """Return the database of a limb, from the cache if it exists there.
-
-    Args:
-        body: the character; samples with self-collisions are rejected.
-        limb: the limb.
-        samples: number of samples.
-        seed: of the sampling.
-    """
+def limb_reach(body: CharacterModel, limb: Limb) -> LimbReach:
+    """Return the database of a limb, from the cache if it exists there; samples with self-collisions are rejected."""
     if not len(limb.joints):
         return _fixed_reach(body, limb)
-    path = _cache_path(body, limb, samples, seed)
+    path = _cache_path(body, limb)
     stored = _load(path)
     if stored is None:
-        stored = _sample(body, limb, samples, seed)
+        stored = _sample(body, limb)
         _save(path, stored)
     return _as_reach(limb, stored)
 
@@ -143,10 +136,10 @@ def _fixed_reach(body: CharacterModel, limb: Limb) -> LimbReach:
     return _as_reach(limb, {key: value.astype(np.float32) for key, value in stored.items()})
 
 
-def _sample(body: CharacterModel, limb: Limb, samples: int, seed: int) -> dict[str, NDArray[np.float32]]:
+def _sample(body: CharacterModel, limb: Limb) -> dict[str, NDArray[np.float32]]:
     model = body.model
     data = model.createData()
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(SEED)
     index_q = limb.joints + 1  # the base has one more entry in q than in v
     lower, upper = body.lower[limb.joints], body.upper[limb.joints]
     bounded = np.isfinite(lower) & np.isfinite(upper)
@@ -156,7 +149,7 @@ def _sample(body: CharacterModel, limb: Limb, samples: int, seed: int) -> dict[s
     keys = ("angles", "positions", "normals", "forwards", "stiffness", "slack")
     sampled: dict[str, list[Array | float]] = {key: [] for key in keys}
     tries = 0
-    while len(sampled["slack"]) < samples and tries < 40 * samples:
+    while len(sampled["slack"]) < SAMPLES and tries < 40 * SAMPLES:
         tries += 1
         angles = rng.uniform(lower, upper)
         q[index_q] = angles
@@ -190,10 +183,10 @@ class _SelfCollisionTest:
         return not pin.computeCollisions(self._model, self._data, self._geometry, self._geometry_data, q, True)
 
 
-def _cache_path(body: CharacterModel, limb: Limb, samples: int, seed: int) -> Path:
+def _cache_path(body: CharacterModel, limb: Limb) -> Path:
     """Return the path of the cache file; its name is a hash of everything that determines its content."""
     digest = hashlib.sha256()
-    for part in (_FORMAT, samples, seed, limb.name, limb.surface.name, body.scene.self_collisions.get(body.name)):
+    for part in (_FORMAT, SAMPLES, SEED, limb.name, limb.surface.name, body.scene.self_collisions.get(body.name)):
         digest.update(repr(part).encode())
     for joint, placement in enumerate(body.model.jointPlacements):
         digest.update(f"{body.model.names[joint]} {body.model.joints[joint].shortname()}".encode())

@@ -61,16 +61,13 @@ class PlannedScenario:
     scenario: Scenario
 
 
-def make_planner(
-    scenario: Scenario, *, q: Array | None = None, budget: float | None = None, seed: int | None = None
-) -> ContactPlanner:
+def make_planner(scenario: Scenario, *, q: Array | None = None, budget: float | None = None) -> ContactPlanner:
     """Return the contact planner for a scenario with a `plan`.
 
     Args:
         scenario: has a `plan`.
         q: configuration of the whole scene, (nq,); the initial one if None.
         budget: time for planning [s]; the scenario's if None.
-        seed: of the search; the scenario's if None.
 
     Raises:
         MultiQpError: the scenario has no `plan`, or no surface to stand on.
@@ -98,7 +95,7 @@ def make_planner(
         clearance=spec.clearance,
         own=self_distance(scenario, spec.character),
         budget=spec.budget if budget is None else budget,
-        seed=spec.seed if seed is None else seed,
+        seed=spec.seed,
         candidate_weights=CandidateWeights(),
         search=SearchSettings(margin=spec.margin, stretch=spec.stride),
         model=model_of(scenario, spec.character),

@@ -49,12 +49,8 @@ class PlannedTurns:
     scenario: Scenario
 
 
-def turn_planner(scenario: Scenario, *, budget: float | None = None) -> TurnPlanner:
+def turn_planner(scenario: Scenario) -> TurnPlanner:
     """Return the planner of a scenario with `turns`, before the first one.
-
-    Args:
-        scenario: has `turns`.
-        budget: time for a turn [s]; the scenario's if None.
 
     Raises:
         MultiQpError: the scenario has no `turns`, or a player does not stand on any of the colours.
@@ -78,7 +74,7 @@ def turn_planner(scenario: Scenario, *, budget: float | None = None) -> TurnPlan
             clearance=spec.clearance,
             apart=spec.apart,
             own=self_distance(scenario, name),
-            budget=spec.budget if budget is None else budget,
+            budget=spec.budget,
             search=SearchSettings(margin=spec.margin),
             model=model_of(scenario, name),
         )

@@ -44,31 +44,19 @@ class Camera:
             raise ValueError(f"the camera's fov is {self.fov} rad; it must be between 0 and pi")
 
     @classmethod
-    def framing(
-        cls,
-        lower: Array,
-        upper: Array,
-        *,
-        aspect: float = 16 / 9,
-        azimuth: float = AZIMUTH,
-        elevation: float = ELEVATION,
-        fov: float = float(np.deg2rad(32.0)),
-    ) -> Camera:
+    def framing(cls, lower: Array, upper: Array, *, aspect: float = 16 / 9) -> Camera:
         """Return the nearest camera that sees the whole box between two corners.
 
         Args:
             lower: lower corner of the box, (3,) [m].
             upper: upper corner of the box, (3,) [m].
             aspect: width / height of the picture.
-            azimuth: direction from the box to the eye around z, from +x [rad].
-            elevation: elevation of the eye above the centre of the box [rad].
-            fov: vertical opening angle [rad].
         """
         lower, upper = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
         target = (lower + upper) / 2
-        back = np.array([np.cos(azimuth) * np.cos(elevation), np.sin(azimuth) * np.cos(elevation), np.sin(elevation)])
+        back = np.array([np.cos(AZIMUTH) * np.cos(ELEVATION), np.sin(AZIMUTH) * np.cos(ELEVATION), np.sin(ELEVATION)])
         corners = np.array(np.meshgrid(*zip(lower, upper, strict=True))).reshape(3, -1).T
-        slope = np.tan(fov / 2)
+        slope = np.tan(cls.fov / 2)
         for _ in range(3):  # fixed point: centre the outline of the box, then step back far enough
             right, up, _ = _axes(-back)
             x, y, z = (corners - target) @ right, (corners - target) @ up, (corners - target) @ back
@@ -76,7 +64,7 @@ class Camera:
             distance = max(distance, 0.5)
             u, v = x / (distance - z), y / (distance - z)
             target = target + distance * ((u.max() + u.min()) / 2 * right + (v.max() + v.min()) / 2 * up)
-        return cls(position=_tuple(target + distance * back), target=_tuple(target), fov=fov)
+        return cls(position=_tuple(target + distance * back), target=_tuple(target))
 
     def moved(self, shift: Array) -> Camera:
         """Return the camera shifted by (3,) [m]."""

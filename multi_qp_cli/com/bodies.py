@@ -29,6 +29,7 @@ CLEARANCE = 2e-3
 """Minimum distance in inverse kinematics between bodies that are not in contact [m]."""
 _POSTURE = "half_sitting"
 _ITERATIONS, _FIRST_ITERATIONS = 60, 20  # of one search, and of a search that is given up if it is not promising
+_STEP = 0.1  # largest time between two configurations on a trajectory [s]
 _PROMISING = 0.1  # error [m, rad] below which a search goes on
 
 
@@ -124,23 +125,20 @@ class PosedRobot:
         """Whether the robot collides with itself or a box at a configuration, (nq,)."""
         return bool(self._touching.overlapping(q))
 
-    def first_unreachable_time(
-        self, trajectory: ComTrajectory, postures: Sequence[Array], *, step: float = 0.1
-    ) -> float | None:
+    def first_unreachable_time(self, trajectory: ComTrajectory, postures: Sequence[Array]) -> float | None:
         """Return the first time at which the body cannot follow a trajectory [s]; None if it always can.
 
         Args:
             trajectory: trajectory of the centre of mass.
             postures: known postures on the way, (nq,) each, the first and last at its ends; if there is one for each
                 transition, they are at the ends of the phases, else evenly spaced.
-            step: largest time step [s].
         """
         q, goal = postures[0], postures[-1]
         duration = trajectory.duration
         ends = np.linspace(0.0, duration, len(postures))
         if len(postures) == len(trajectory.phases) + 1:
             ends = np.concatenate([[0.0], trajectory.phase_ends])
-        times = np.linspace(0.0, duration, max(9, round(duration / step) + 1))
+        times = np.linspace(0.0, duration, max(9, round(duration / _STEP) + 1))
         for time, number in zip(times, trajectory.phase_at(times), strict=True):
             contacts = trajectory.phases[int(number)].phase.contacts
             k = min(int(np.searchsorted(ends, time, side="right")), len(ends) - 1)
