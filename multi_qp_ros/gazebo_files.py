@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement
 
-import numpy as np
 import pinocchio as pin
 import yaml
 
@@ -166,9 +165,7 @@ def _add_control(root: Element, scene: Scene, subsystem: Subsystem, parameters: 
         if known.name in motors:
             SubElement(joint, "command_interface", name="effort")
         position = SubElement(joint, "state_interface", name="position")
-        q = scene.q0[known.q_index : known.q_index + 2]
-        angle = np.arctan2(q[1], q[0]) if known.continuous else q[0]
-        SubElement(position, "param", name="initial_value").text = f"{float(angle):.9g}"
+        SubElement(position, "param", name="initial_value").text = f"{known.angle(scene.q0):.9g}"
         SubElement(joint, "state_interface", name="velocity")
     plugin = SubElement(SubElement(root, "gazebo"), "plugin")
     plugin.set("filename", "gz_ros2_control-system")

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.scalar_joint import ScalarJoint
 from multi_qp_scene.scene import Scene, State
 from multi_qp_scene.subsystem import Subsystem
 
@@ -41,23 +42,13 @@ class MessageStatus(Enum):
 
 
 @dataclass(frozen=True)
-class JointIndices:
-    """Indices of a joint with one degree of freedom in the scene's state.
+class NamedJoint(ScalarJoint):
+    """Joint with one degree of freedom, and its name without the subsystem."""
 
-    Attributes:
-        name: without the subsystem.
-        q_index: in q; for a continuous joint the index of cos, followed by sin.
-        v_index: in v.
-        continuous: whether q holds (cos, sin) of its angle.
-    """
-
-    name: str
-    q_index: int
-    v_index: int
-    continuous: bool
+    name: str = ""
 
 
-def joints_of(scene: Scene, subsystem: Subsystem) -> tuple[JointIndices, ...]:
+def joints_of(scene: Scene, subsystem: Subsystem) -> tuple[NamedJoint, ...]:
     """Return the joints in a subsystem's joint states, in the order of the model.
 
     Raises:
@@ -71,7 +62,7 @@ def joints_of(scene: Scene, subsystem: Subsystem) -> tuple[JointIndices, ...]:
             continue
         if joint.nv != 1:
             raise MultiQpError(f"joint '{name}' has {joint.nv} degrees of freedom: a joint state cannot hold it")
-        found.append(JointIndices(name.partition("/")[2], joint.idx_q, joint.idx_v, joint.nq == 2))
+        found.append(NamedJoint(joint.idx_q, joint.idx_v, joint.nq == 2, name.partition("/")[2]))
     return tuple(found)
 
 
@@ -105,7 +96,7 @@ class _Order:
         unknown: names that are no joints of the subsystem.
     """
 
-    def __init__(self, joints: tuple[JointIndices, ...]) -> None:
+    def __init__(self, joints: tuple[NamedJoint, ...]) -> None:
         self._joints = joints
         self._names: Sequence[str] | None = None
         self.faults: list[str] = []
