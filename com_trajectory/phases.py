@@ -185,26 +185,10 @@ def planned_phases(
     polytopes: Mapping[str, Polytope],
     contact_margin: ContactMargin | None = None,
 ) -> list[PlannedPhase]:
-    """Return the phases of one subsystem, each transition of which only makes or only breaks contacts.
-
-    Where the sequence does both at once, a phase with the remaining contacts is inserted.
-
-    Raises:
-        MultiQpError: two consecutive phases share no contact.
-    """
+    """Return the phases of one subsystem with single changes, see `ContactSequence.with_single_changes`."""
     phases: list[PlannedPhase] = []
     known: dict[int, PlacedContact] = {}
-    sources = sequence.of(subsystem).phases
-    for number, phase in enumerate(sources):
-        if number and sources[number - 1].made(phase) and sources[number - 1].broken(phase):
-            remaining = sources[number - 1].maintained(phase)
-            if not remaining:
-                raise MultiQpError(
-                    f"contact sequence {sequence.name!r}: phases {number} and {number + 1} share no contact; "
-                    "flight is not quasi-static, so there is no transition point"
-                )
-            between = ContactPhase(remaining, f"{sources[number - 1].name} to {phase.name}")
-            phases.append(PlannedPhase(between, None, polytopes, None, contact_margin=contact_margin, known=known))
+    for phase, source in sequence.of(subsystem).with_single_changes():
         com = phase.com.get(subsystem)
-        phases.append(PlannedPhase(phase, com, polytopes, number, contact_margin=contact_margin, known=known))
+        phases.append(PlannedPhase(phase, com, polytopes, source, contact_margin=contact_margin, known=known))
     return phases

@@ -328,20 +328,9 @@ def _duration(task: Entry) -> float:
 
 
 def _one_change_at_a_time(sequence: ContactSequence, postures: Sequence[Array] | None) -> list[_Step]:
-    """Return the phases, with an intermediate one where contacts are broken and made at once.
-
-    Two phases with equal contacts are a shift of the weight.
-    """
+    """Return the phases with single changes; two with equal contacts are a shift of the weight."""
     steps: list[_Step] = []
-    for number, phase in enumerate(sequence.phases):
-        q = None if postures is None else postures[number]
-        if steps:
-            before = steps[-1].phase
-            if before.broken(phase) and before.made(phase):
-                remaining = before.maintained(phase)
-                if not remaining:
-                    label = phase.name or f"number {number + 1}"
-                    raise MultiQpError(f"contact sequence {sequence.name!r}: phase {label} shares no contact")
-                steps.append(_Step(ContactPhase(remaining), steps[-1].q))
+    for phase, source in sequence.with_single_changes():
+        q = None if postures is None else steps[-1].q if source is None else postures[source]
         steps.append(_Step(phase, q))
     return steps

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 import pinocchio as pin
@@ -235,6 +236,27 @@ class ContactSequence:
                 phases.append(own)
         models = {subsystem: self.models[subsystem]} if subsystem in self.models else {}
         return ContactSequence(tuple(phases), models, self.name, self.description)
+
+    def with_single_changes(self) -> list[tuple[ContactPhase, int | None]]:
+        """Return the phases with their indices, each transition of which only makes or only breaks contacts.
+
+        Where the sequence does both at once, a phase with the remaining contacts is inserted, without an index.
+
+        Raises:
+            MultiQpError: two consecutive phases share no contact.
+        """
+        found: list[tuple[ContactPhase, int | None]] = [(self.phases[0], 0)]
+        for number, (before, phase) in enumerate(pairwise(self.phases), 1):
+            if before.made(phase) and before.broken(phase):
+                remaining = before.maintained(phase)
+                if not remaining:
+                    raise MultiQpError(
+                        f"contact sequence {self.name!r}: phases {number} and {number + 1} share no contact; "
+                        "flight is not quasi-static, so there is no transition point"
+                    )
+                found.append((ContactPhase(remaining, f"{before.name} to {phase.name}"), None))
+            found.append((phase, number))
+        return found
 
 
 def _joined(first: ContactPhase, second: ContactPhase) -> ContactPhase:
