@@ -6,12 +6,13 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import rich.console
+from rich.table import Table
 from rich.text import Text
 
 from multi_qp_scene.errors import MultiQpError, printable
@@ -42,6 +43,20 @@ class Console(rich.console.Console):
         """Stop printing."""
         self.quiet = True
         discard_standard_output()
+
+
+def figures_table(columns: Iterable[str], *names: str, **options: Any) -> Table:
+    """Return a table with columns of names, and of figures, which are aligned on the right.
+
+    Args:
+        columns: headers.
+        names: headers of the columns of names.
+        options: of the table, see `rich.table.Table`.
+    """
+    table = Table(title_justify="left", **options)
+    for column in columns:
+        table.add_column(column, justify="left" if column in names else "right")
+    return table
 
 
 def discard_standard_output() -> None:

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.table import Table
 
 from multi_qp_cli.options import add_scenario_options, load_from, output_path
-from multi_qp_cli.output import Console, writing
+from multi_qp_cli.output import Console, figures_table, writing
 from multi_qp_cli.pictures import camera_of
 from multi_qp_cli.progress import run_progress, synthesis_progress
 from multi_qp_controller.snapshot import Snapshot
@@ -103,9 +102,8 @@ def print_plan(name: str, plan: ContactPlan) -> None:
     verdict = "reaches the goal" if plan.complete else f"does not reach the goal: {plan.reason}"
     took = ", ".join(f"{part} {1e3 * seconds:.0f} ms" for part, seconds in plan.seconds.items())
     console.print(f"[bold]{name}[/bold]: {plan.moves} moves; {verdict}  ({took})")
-    table = Table(box=None, header_style="dim")
-    for column in ("", "limb", "goes to", "x [m]", "y [m]", "z [m]", "balance margin during the move [mm]"):
-        table.add_column(column, justify="left" if column in ("limb", "goes to") else "right")
+    columns = "", "limb", "goes to", "x [m]", "y [m]", "z [m]", "balance margin during the move [mm]"
+    table = figures_table(columns, "limb", "goes to", box=None, header_style="dim")
     for number, stance in enumerate(plan.stances):
         if stance.moved is None:
             for limb, contact in stance.contacts.items():

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.table import Table
 
 from multi_qp_cli.options import (
     add_executor_options,
@@ -21,7 +20,7 @@ from multi_qp_cli.options import (
     output_path,
     parameters_from,
 )
-from multi_qp_cli.output import Console, write_json, writing
+from multi_qp_cli.output import Console, figures_table, write_json, writing
 from multi_qp_cli.pictures import size_of, write_video_of
 from multi_qp_cli.plan_command import draw_sheet
 from multi_qp_cli.progress import run_progress, synthesis_progress
@@ -153,9 +152,8 @@ def _print(name: str, starts: list[Start], lost: dict[int, str], chosen: Start) 
     console = Console()
     passed, count = sum(start.passed for start in starts), len(starts) + len(lost)
     console.print(f"[bold]{name}[/bold]: {passed} of {count} motions pass the audit; seed {chosen.synthesis.seed}:")
-    table = Table(box=None, header_style="dim")
-    for column in ("seed", "time [s]", "iterations", "cost", "not met"):
-        table.add_column(column, justify="left" if column == "not met" else "right")
+    columns = "seed", "time [s]", "iterations", "cost", "not met"
+    table = figures_table(columns, "not met", box=None, header_style="dim")
     for start in starts:
         synthesis = start.synthesis
         iterations = "+".join(str(len(fit.costs) - 1) for _, fit in synthesis.stages)
@@ -171,9 +169,8 @@ def _print(name: str, starts: list[Start], lost: dict[int, str], chosen: Start) 
     for i, effector in enumerate(motion.effectors):
         bars = " ".join("██" if made else "··" for made in motion.contacts[:, i])
         console.print(f"  {effector.ljust(width)}  {bars}")
-    table = Table(box=None, header_style="dim")
-    for column in ("audit", "value", "bound", "unit", "worst", ""):
-        table.add_column(column, justify="right" if column in ("value", "bound") else "left")
+    headers = "audit", "value", "bound", "unit", "worst", ""
+    table = figures_table(headers, "audit", "unit", "worst", "", box=None, header_style="dim")
     for finding in chosen.findings:
         verdict = "" if finding.met else "not met"
         table.add_row(

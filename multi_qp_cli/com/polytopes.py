@@ -5,12 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from rich.table import Table
-
 from com_trajectory.kinematics import RobotPolytopes, generate_polytopes, save_polytopes
 from com_trajectory.kinematics.generate import DEFAULT_FACES, DEFAULT_SAMPLES
 from com_trajectory.kinematics.store import polytopes_path
-from multi_qp_cli.output import Console, writing
+from multi_qp_cli.output import Console, figures_table, writing
 from multi_qp_cli.progress import run_progress
 from multi_qp_scene.errors import MultiQpError, shown_path
 from multi_qp_scene.models import valid_model
@@ -55,9 +53,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _show(polytopes: RobotPolytopes) -> None:
     title = f"{polytopes.robot}: {polytopes.free:,} of {polytopes.samples:,} configurations are collision-free"
-    table = Table(title=title, title_justify="left")
-    for column in ("surface", "faces", "volume [m³]", "lost [%]"):
-        table.add_column(column, justify="left" if column == "surface" else "right")
+    table = figures_table(("surface", "faces", "volume [m³]", "lost [%]"), "surface", title=title)
     for name, effector in polytopes.effectors.items():
         volume = effector.polytope.volume()
         table.add_row(name, str(effector.polytope.size), f"{volume:.3f}", f"{100 * effector.loss:.1f}")

@@ -8,14 +8,13 @@ import time
 from typing import Any
 
 import numpy as np
-from rich.table import Table
 
 from com_trajectory.costs import COSTS
 from com_trajectory.planner import PlanOptions, plan_com
 from com_trajectory.polytope import Polytope
 from com_trajectory.trajectory import ComTrajectory, Validity, validate
 from multi_qp_cli.options import output_path, require_known, require_within
-from multi_qp_cli.output import Console, writing
+from multi_qp_cli.output import Console, figures_table, writing
 from multi_qp_scene import former_names
 from multi_qp_scene.contact_sequence import ContactSequence
 from multi_qp_scene.errors import MultiQpError
@@ -115,17 +114,8 @@ def _points(settings: list[str]) -> dict[int, list[float]]:
 
 def _print(sequence: ContactSequence, trajectory: ComTrajectory, valid: Validity, took: float) -> None:
     console = Console()
-    table = Table(title=f"{sequence.name}: {sequence.description}", title_justify="left")
-    for column in (
-        "phase",
-        "contacts",
-        "ends [s]",
-        "margin [mm]",
-        "(1) holds",
-        "next transition [m]",
-        "slack [mm]",
-    ):
-        table.add_column(column, justify="left" if column in ("phase", "contacts") else "right")
+    columns = "phase", "contacts", "ends [s]", "margin [mm]", "(1) holds", "next transition [m]", "slack [mm]"
+    table = figures_table(columns, "phase", "contacts", title=f"{sequence.name}: {sequence.description}")
     for number, phase in enumerate(trajectory.phases):
         own = valid.phase == number
         margin = valid.margin[own].min() if own.any() else np.nan

@@ -21,7 +21,7 @@ from multi_qp_cli.com.bodies import PosedRobot
 from multi_qp_cli.com.posture_samples import PostureSamples
 from multi_qp_cli.com.transition_problems import TransitionProblems
 from multi_qp_cli.options import output_path
-from multi_qp_cli.output import Console
+from multi_qp_cli.output import Console, figures_table
 from multi_qp_cli.progress import run_progress
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.contact_sequence import Contact
@@ -93,9 +93,8 @@ def table_2(options: argparse.Namespace) -> tuple[Table, Any]:
     from com_trajectory.transition import transition_by_loads, transition_by_region
     from multi_qp_cli.benches.com_problems import transitions
 
-    table = _table("2: time by the number of contacts [ms, median]", "contacts", "A c ≤ a, paper", "ours")
-    for column in ("QP (6), paper", "ours", "QP (13), paper", "ours"):
-        table.add_column(column, justify="right")
+    columns = "contacts", "A c ≤ a, paper", "ours", "QP (6), paper", "ours", "QP (13), paper", "ours"
+    table = figures_table(columns, columns[0], title="Table 2: time by the number of contacts [ms, median]")
     data = {}
     for number, paper in PAPER_2.items():
         times: dict[str, list[float]] = {"region": [], "(6)": [], "(13)": []}
@@ -123,9 +122,8 @@ def table_2(options: argparse.Namespace) -> tuple[Table, Any]:
 def table_3(_: argparse.Namespace) -> tuple[Table, Any]:
     """Return the fraction of time at which (1) holds, by scene."""
     polytopes = _polytopes()
-    table = _table("3: share of instants at which (1) holds [%]", "scene", "paper", "2PAC, empirical timing")
-    for column in ("2PAC, feasible timing", "dynamic"):
-        table.add_column(column, justify="right")
+    columns = "scene", "paper", "2PAC, empirical timing", "2PAC, feasible timing", "dynamic"
+    table = figures_table(columns, columns[0], title="Table 3: share of instants at which (1) holds [%]")
     data = {}
     for scene, names, costs, paper in PAPER_3:
         shares = []
@@ -150,7 +148,8 @@ def table_4(options: argparse.Namespace) -> tuple[Table, Any]:
     robot, polytopes = PosedRobot(MODEL), _polytopes()
     postures = PostureSamples(robot, EFFECTORS, _POSTURES)
     random = np.random.default_rng(options.seed)
-    table = _table("4: a whole body exists for a uniform sample of K [%]", "contacts", "paper", "ours", "samples")
+    columns = "contacts", "paper", "ours", "samples"
+    table = figures_table(columns, columns[0], title="Table 4: a whole body exists for a uniform sample of K [%]")
     data = {}
     with run_progress("table 4") as progress:
         for column, (number, paper) in enumerate(PAPER_4.items()):
@@ -183,9 +182,8 @@ def table_5(options: argparse.Namespace) -> tuple[Table, Any]:
     robot, polytopes = PosedRobot(MODEL), _polytopes()
     problems = TransitionProblems(robot, polytopes)
     random = np.random.default_rng(options.seed)
-    table = _table("5: a whole body follows the transition [%]", "contacts", "paper, without K", "ours")
-    for column_name in ("paper, with K", "ours", "infeasible samples"):
-        table.add_column(column_name, justify="right")
+    columns = "contacts", "paper, without K", "ours", "paper, with K", "ours", "infeasible samples"
+    table = figures_table(columns, columns[0], title="Table 5: a whole body follows the transition [%]")
     data = {}
     for number, (without, with_k) in PAPER_5.items():
         followed: list[list[bool]] = [[], []]
@@ -227,10 +225,3 @@ def _uniform(random: np.random.Generator, reach: Polytope, count: int) -> np.nda
         if len(found) >= count:
             break
     return np.array(found[:count]).reshape(-1, 3)
-
-
-def _table(title: str, *columns: str) -> Table:
-    table = Table(title=f"Table {title}", title_justify="left")
-    for k, column in enumerate(columns):
-        table.add_column(column, justify="left" if k == 0 else "right")
-    return table
