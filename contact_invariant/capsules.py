@@ -85,11 +85,13 @@ def capsules_of(
         placed = ends @ X.rotation.T + X.translation
         touches = piece.parentJoint in touching or joint in held
         found.append(LinkCapsule(link, joint, placed, radius, apart, touches))
-        if piece.parentJoint in touching and apart > FLAT * radius:
-            for by in (radius - apart, apart - radius):
-                at = placed + by * X.rotation[:, across]
-                found.append(LinkCapsule(link, joint, at, radius, -np.inf, piece.parentJoint in touching, side=True))
         corners = joint is None or piece.parentJoint in tips
+        if piece.parentJoint in touching and apart > FLAT * radius:
+            along = (placed[1] - placed[0]) / max(float(np.linalg.norm(placed[1] - placed[0])), 1e-9)
+            further = radius * np.array([-along, along]) if corners else 0.0  # round ends do not reach into edges
+            for by in (radius - apart, apart - radius):
+                at = placed + further + by * X.rotation[:, across]
+                found.append(LinkCapsule(link, joint, at, radius, -np.inf, piece.parentJoint in touching, side=True))
         if corners and isinstance(piece.geometry, coal.Box):  # a capsule inside does not reach into its corners
             for signs in product((-1.0, 1.0), repeat=3):
                 corner = X.act(np.array(signs) * piece.geometry.halfSide)

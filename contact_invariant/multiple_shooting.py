@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from contact_invariant.link_forces import LinkForces
 from contact_invariant.optional_crocoddyl import crocoddyl
 from multi_qp_scene.arrays import Array
 
@@ -39,6 +40,8 @@ class MultipleShooting:
         """Begin with a trajectory, whose first state is that of the problem."""
         self._problem, self._solver = problem, crocoddyl.SolverFDDP(problem)
         self._data = list(problem.runningDatas)
+        nodes = zip(problem.runningModels, self._data, strict=True)
+        self._forces = [LinkForces(model, data) for model, data in nodes if hasattr(data, "differential")]
         self._states = [model.state for model in (*problem.runningModels, problem.terminalModel)]
         self._length, self._regularisation = 1.0, REGULARISATION
         self._evaluate(list(xs), list(us))
@@ -53,6 +56,8 @@ class MultipleShooting:
     def step(self) -> bool:
         """Move to a trajectory of less merit; return whether there is one."""
         xs, us = self.xs, self.us
+        for forces in self._forces:
+            forces.add()
         self._problem.calcDiff(xs, us)
         self._solver.setCandidate(xs, us, False)
         self._solver.computeDynamicFeasibility()

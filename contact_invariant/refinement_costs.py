@@ -344,6 +344,7 @@ class _Pairs:
         self.dampers = {
             (min(p.first, p.second), max(p.first, p.second)): p for p in watched if {p.first, p.second} <= {*own}
         }
+        self._watched = {frozenset((p.first, p.second)) for p in watched}
         close = [(a, b) for a, b in combinations(own, 2) if frozenset((self._link[a], self._link[b])) in listed]
         unlisted = [pair for pair in self.dampers if pair not in {*inside, *close}]
         self._within = {pair: self.dampers[pair].influence + BEYOND for pair in unlisted}
@@ -356,6 +357,7 @@ class _Pairs:
             for a in own
             if self._names[a] in one.dampers
         }
+        self._watched |= {frozenset(pair) for pair in self.dampers}
         known = {*scene.subsystems, *scene.environment}
         self._of_prop = {k for k in other if self._names[k].split("/")[0] not in known} - self._others.keys()
         geometry = convex_geometry(shapes, inside + close + outside)
@@ -438,5 +440,5 @@ class _Pairs:
                 is_tip = self._joint[a] in tips and b not in self._others
                 margin = 0.0 if is_tip else max(least, min(high, had))
                 moves_firmly = is_tip or (self._joint[a] in own and high > OUTSIDE_MARGIN)
-                found.append(((a, b), margin, CLOSE if moves_firmly or (a, b) in self.dampers else 1.0))
+                found.append(((a, b), margin, CLOSE if moves_firmly or frozenset((a, b)) in self._watched else 1.0))
         return found

@@ -151,10 +151,12 @@ def timed_plan(
         MultiQpError: nothing is in contact at the end.
     """
     touched = np.full((len(motion.x), len(character.effectors)), "", dtype=object)
+    contacts, variables = np.repeat(motion.contacts, motion.pieces, axis=0), np.array(character.variables)
+    rests = [_resting(character, motion, surroundings, i, one) for i, one in enumerate(contacts.T)]
     for i in range(len(character.effectors)):
         views = _views(character, surroundings, motion.x, i)
-        made = np.repeat(motion.contacts[:, i], motion.pieces)
-        made |= _resting(character, motion, surroundings, i, made)
+        joined = np.flatnonzero(variables == variables[i])  # they rest together, or a foot would be held aslant
+        made = contacts[:, i] | np.all([rests[k] for k in joined], axis=0)
         for piece in np.flatnonzero(made):
             touched[piece, i], _ = _nearest(views, [piece, piece + 1])
         last, distance = _nearest(views, [len(motion.x) - 1])

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from contact_invariant.link_forces import LinkForces
 from contact_invariant.optional_crocoddyl import crocoddyl
 from multi_qp_scene.arrays import Array
 
@@ -65,6 +66,7 @@ def linearised(model: crocoddyl.IntegratedActionModelEuler, x: Array, u: Array, 
     """Return the linear dynamics of a node."""
     data, contacts = model.createData(), model.differential.contacts
     model.calc(data, x, u)
+    LinkForces(model, data).add()
     model.calcDiff(data, x, u)
     C, D = (np.array(df)[: contacts.nc] for df in (data.differential.df_dx, data.differential.df_du))
     forces, scale = np.array(data.differential.pinocchio.lambda_c), np.ones(contacts.nc)

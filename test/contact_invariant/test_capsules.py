@@ -53,6 +53,17 @@ def test_capsules_along_the_sides_of_a_foot_cover_its_width():
     assert max(across) - min(across) == pytest.approx(0.115, abs=1e-9)
 
 
+def test_capsules_along_the_sides_of_a_chest_that_touches_cover_the_edges_at_its_ends():
+    """The box that carries the shoulders is 33 cm wide; upper arms come close to the edges at its ends."""
+    scenario = load_scenario("get_up_from_belly")
+    character, pieces = character_of(scenario), scenario.scene.collision_model.geometryObjects
+    half = next(piece.geometry.halfSide for piece in pieces if piece.name == "humanoid/torso_2")
+    sides = [c for c in character.capsules if c.side and c.link == "humanoid/torso" and c.radius == pytest.approx(half[2])]
+    assert len(sides) == 2
+    for capsule in sides:
+        assert np.linalg.norm(capsule.ends[1] - capsule.ends[0]) == pytest.approx(2.0 * half[1])
+
+
 def test_the_cap_of_the_thigh_does_not_enter_the_ground_on_which_the_knee_is():
     """While the shank is inclined by up to 24°; the capsule belongs to a link without a patch of its own."""
     scenario = load_scenario(str(Path(__file__).with_name("kneel_from_belly.yaml")))
