@@ -21,9 +21,9 @@ if TYPE_CHECKING:  # crocoddyl is an optional dependency
 
 #: Bounds that a simplified motion may miss and still be refined: the refinement holds such swings as contacts, or keeps
 #: them off the ground; it moves contacts onto their surfaces, without overhang, where they do not slip; it keeps all
-#: links apart, of which the synthesis knows the listed pairs and those with surroundings alone; and contacts that bear
-#: nothing for an instant between two samples press.
-REFINED = {"swing clearance", "contact gap", "contact slip", "own links", "penetration", "flight"}
+#: links apart, of which the synthesis knows the listed pairs and those with surroundings alone; contacts that bear
+#: nothing for an instant between two samples press; and it closes the dynamics, which moments at the root leave open.
+REFINED = {"swing clearance", "contact gap", "contact slip", "own links", "penetration", "flight", "root moment"}
 
 
 @dataclass(frozen=True)

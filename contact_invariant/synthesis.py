@@ -81,6 +81,9 @@ STAGES = (
 
 #: Name of the further stage of behaviours that ask for `firming`.
 FIRMING = "firming"
+#: Name of the further stage of behaviours that ask for `exact`, and the factors of the last stage's weights in it.
+EXACT = "exact"
+EXACTLY = {"physics": 10.0, "kinematics": 10.0, "contact": 5.0, "absent": 4.0, "cone": 4.0, "penetration": 3.0}
 
 #: Optimisers by name, with the largest number of iterations of a stage if it is not that of the stage: ours, and for
 #: comparison the published one, with the least of the paper's 250 to 1000.
@@ -166,11 +169,11 @@ class Synthesiser:
                 problem.weights.update(adapted(stage.weights, self._behaviour))
                 if number > 1:
                     problem.weights["support"] *= self._behaviour.support
-                if number == len(planned) - 1:
+                if stage.name in {STAGES[-1].name, EXACT}:
                     problem.weights["drag"] *= self._behaviour.drag
                     if self._behaviour.object is not None:
                         problem.weights["creep"] = self._behaviour.object.slip
-                noise = number > 0 and planned[number - 1].name != FIRMING
+                noise = number > 0 and planned[number - 1].name != FIRMING and stage.name != EXACT
                 fit = self._fit(stage, z, rng if noise else None, deadline, progress)
                 for _ in range(RETRIES if stage.fresh else 0):
                     if fit.reason == "time" or problem.breakdown(fit.z)["support"] < FLYING:
@@ -264,16 +267,19 @@ def resting_at_start(
 def stages_of(behaviour: BehaviourSpec) -> tuple[Stage, ...]:
     """Return the stages of a behaviour: if it asks for `firming`, one more before the last, with weights between.
 
-    They are the geometric means of those before and after it; of weights that end at 0, those before it.
+    They are the geometric means of those before and after it; of weights that end at 0, those before it. If it asks
+    for `exact`, a further stage at the end has larger weights of physics and contacts.
     """
-    if not behaviour.firming:
-        return STAGES
     *_, before, after = STAGES
+    weights = {name: weight * EXACTLY.get(name, 1.0) for name, weight in after.weights.items()}
+    exact = (Stage(EXACT, weights),) if behaviour.exact else ()
+    if not behaviour.firming:
+        return *STAGES, *exact
     between = {
         name: weight**0.5 * after.weights[name] ** 0.5 if after.weights[name] > 0.0 else weight
         for name, weight in before.weights.items()
     }
-    return *STAGES[:-1], Stage(FIRMING, between), after
+    return *STAGES[:-1], Stage(FIRMING, between), after, *exact
 
 
 def adapted(weights: dict[str, float], behaviour: BehaviourSpec) -> dict[str, float]:

@@ -289,6 +289,8 @@ class BehaviourSpec(CharacterSpec):
             terms hold; else a bent chest may hold it over the feet for the terms, which know that of the rigid body.
         firming: whether the continuation has a further stage before the last one, with weights between those of the
             last two, and no noise after it. Else more contacts are given up whose patches are a centimetre off.
+        exact: whether the continuation has a further stage at the end, with larger weights of physics and contacts.
+            Else moments of some percent of the weight may be missing for tenths of a second after a contact ends.
         held_start: whether the contacts of the start pose are those of the first phase.
         terms: what is true at the end, or at a given time.
         seed: seed of the noise between the stages; `${seed}` is the run's `--seed`.
@@ -318,6 +320,7 @@ class BehaviourSpec(CharacterSpec):
     extent: float = Field(default=1.0, gt=0.0, le=1.0)
     balanced: bool = False
     firming: bool = False
+    exact: bool = False
     held_start: bool = False
     terms: list[TaskTerm] = Field(min_length=1)
     seed: Seed = 0

@@ -13,7 +13,7 @@ from contact_invariant.gait import agreement
 from contact_invariant.least_squares import Fit
 from contact_invariant.postures import postures_of
 from contact_invariant.surroundings import surroundings_of
-from contact_invariant.synthesis import FIRMING, STAGES, Synthesiser, adapted, resting_at_start, stages_of
+from contact_invariant.synthesis import EXACT, EXACTLY, FIRMING, STAGES, Synthesiser, adapted, resting_at_start, stages_of
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import load_scenario
 
@@ -235,6 +235,15 @@ def test_a_further_stage_has_weights_between_those_of_the_last_two(behaviour):
     for name, weight in between.items():
         inside = min(before[name], after[name]) < weight < max(before[name], after[name])
         assert inside or weight == pytest.approx(before[name])
+
+
+def test_an_exact_stage_at_the_end_has_larger_weights_of_physics_and_contacts(behaviour):
+    *before, last, exact = stages_of(behaviour(options="exact: true").spec.behaviour)
+    assert (*before, last) == STAGES and exact.name == EXACT
+    changed = {name: exact.weights[name] / weight for name, weight in last.weights.items() if weight > 0.0}
+    assert {name: factor for name, factor in changed.items() if factor != 1.0} == pytest.approx(EXACTLY)
+    firming = stages_of(behaviour(options="firming: true\n  exact: true").spec.behaviour)
+    assert [stage.name for stage in firming[-3:]] == [FIRMING, "refinement", EXACT]
 
 
 def test_support_and_drag_weigh_more_in_the_last_stages(behaviour):
