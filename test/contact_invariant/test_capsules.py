@@ -58,7 +58,9 @@ def test_capsules_along_the_sides_of_a_chest_that_touches_cover_the_edges_at_its
     scenario = load_scenario("get_up_from_belly")
     character, pieces = character_of(scenario), scenario.scene.collision_model.geometryObjects
     half = next(piece.geometry.halfSide for piece in pieces if piece.name == "humanoid/torso_2")
-    sides = [c for c in character.capsules if c.side and c.link == "humanoid/torso" and c.radius == pytest.approx(half[2])]
+    sides = [
+        c for c in character.capsules if c.side and c.link == "humanoid/torso" and c.radius == pytest.approx(half[2])
+    ]
     assert len(sides) == 2
     for capsule in sides:
         assert np.linalg.norm(capsule.ends[1] - capsule.ends[0]) == pytest.approx(2.0 * half[1])

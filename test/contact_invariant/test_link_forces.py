@@ -17,7 +17,7 @@ STEP = 1e-6
 
 @pytest.fixture(scope="module")
 def lying():
-    """Return the model of a node in which both palms and the toes of a foot, two points, bear, its state and torques."""
+    """Return the model of a node in which palms and the toes of a foot, two points, bear, its state and torques."""
     scenario = load_scenario("get_up_from_belly")
     scene, character = scenario.scene, character_of(scenario)
     q, data = scene.q0, scene.model.createData()

@@ -13,7 +13,16 @@ from contact_invariant.gait import agreement
 from contact_invariant.least_squares import Fit
 from contact_invariant.postures import postures_of
 from contact_invariant.surroundings import surroundings_of
-from contact_invariant.synthesis import EXACT, EXACTLY, FIRMING, STAGES, Synthesiser, adapted, resting_at_start, stages_of
+from contact_invariant.synthesis import (
+    EXACT,
+    EXACTLY,
+    FIRMING,
+    STAGES,
+    Synthesiser,
+    adapted,
+    resting_at_start,
+    stages_of,
+)
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import load_scenario
 
