@@ -357,7 +357,6 @@ class _Pairs:
             for a in own
             if self._names[a] in one.dampers
         }
-        self._watched |= {frozenset(pair) for pair in self.dampers}
         known = {*scene.subsystems, *scene.environment}
         self._of_prop = {k for k in other if self._names[k].split("/")[0] not in known} - self._others.keys()
         geometry = convex_geometry(shapes, inside + close + outside)
@@ -440,5 +439,6 @@ class _Pairs:
                 is_tip = self._joint[a] in tips and b not in self._others
                 margin = 0.0 if is_tip else max(least, min(high, had))
                 moves_firmly = is_tip or (self._joint[a] in own and high > OUTSIDE_MARGIN)
-                found.append(((a, b), margin, CLOSE if moves_firmly or frozenset((a, b)) in self._watched else 1.0))
+                listed = high == OUTSIDE_MARGIN and frozenset((a, b)) in self._watched  # firm barriers weigh as much
+                found.append(((a, b), margin, CLOSE if moves_firmly or listed or (a, b) in self.dampers else 1.0))
         return found
