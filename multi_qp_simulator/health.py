@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from fnmatch import fnmatch
 from typing import Any
 
+from multi_qp_controller.contacts.contact_gap import ContactGap
 from multi_qp_scene.schema.health import HealthSpec
 
 #: Quantities of `worst` with a bound: key of the report, key of `health`, description, factor and unit of messages.
@@ -17,7 +18,7 @@ _BOUNDED = (
     ("velocity_ratio", "velocity", "joint velocity / limit was", 1.0, ""),
     ("joint_limit_violation_rad", "joint_limits", "a joint was outside its limits by", 1e3, "mrad"),
 )
-#: Number of overlapping pairs that are named.
+#: Number of open contacts, and of overlapping pairs, that are named.
 MOST_NAMED = 5
 
 
@@ -44,6 +45,14 @@ def _problems(report: Mapping[str, Any], bounds: HealthSpec, outside_at_start: f
             bound = max(bound, outside_at_start)
         if not value <= bound:  # also if it is not a number
             yield f"{what} {factor * value:.3g} {unit}".rstrip() + f" (at most {factor * bound:.3g})"
+    opened = [made for made in report["contacts_made"] if made["open"]]
+    for made in opened[:MOST_NAMED]:
+        yield (
+            f"contact '{made['contact']}' was made at {made['time']:.2f} s in '{made['state']}' with its surfaces "
+            f"{ContactGap(made['gap_m'], made['angle_rad'])} (more than its tolerance)"
+        )
+    if len(opened) > MOST_NAMED:
+        yield f"{len(opened) - MOST_NAMED} more contacts were made with their surfaces apart"
     deep = [touch for touch in report["touches"] if touch["overlap_m"] > bounds.overlap]
     for touch in deep[:MOST_NAMED]:
         first_body, second_body = touch["bodies"]

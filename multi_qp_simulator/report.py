@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from multi_qp_controller.command import Command, Status
-from multi_qp_controller.contacts.contact_gap import contact_gap
+from multi_qp_controller.contacts.contact_gap import contact_gap, within_tolerance
 from multi_qp_controller.controller import Controller
 from multi_qp_scene.pairs import body_pair_count
 from multi_qp_scene.scenario import Scenario
@@ -62,7 +62,9 @@ class ReportBuilder:
             self._count_points()
 
     def _note_new(self, command: Command) -> None:
-        """Store gap and angle of the contacts that this tick has made."""
+        """Store gap and angle of the contacts that this tick has made, and whether they are open."""
+        landing = self._controller.landing
+        measured = frozenset() if landing is None else landing.measured_contacts or frozenset()
         for name, contact in self._controller.contacts.items():
             if name not in self._counted:
                 gap = contact_gap(contact.first, contact.second, contact.X_second_first)
@@ -73,6 +75,7 @@ class ReportBuilder:
                         "time": command.time,
                         "gap_m": gap.distance,
                         "angle_rad": gap.angle,
+                        "open": not (within_tolerance(self._scenario, name, gap) or name in measured),
                     }
                 )
 

@@ -13,6 +13,8 @@ from multi_qp_scene.schema.common import Distance, Positive, Spread
 class HealthSpec(StrictModel):
     """Bounds of a healthy run. A run beyond one of them fails and says why, even if it reaches its goals.
 
+    So does one that makes a contact beyond its `contact_tolerance`, without a measured force.
+
     Attributes:
         qp_failures: number of ticks whose QP had no solution without slack; not applied on a ROS graph.
         slip: linear slip of a contact [m].

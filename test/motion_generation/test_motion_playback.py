@@ -137,6 +137,17 @@ def test_links_that_make_no_contact_in_the_motion_keep_off_solids(folder, scenar
     assert pairs(props) == set()
 
 
+def test_a_hand_that_a_motion_holds_to_the_air_is_an_open_contact(folder, scenario, made):
+    plan = TimedPlan.load(next(folder.glob("multi_qp_controller/motions/*.npz")))
+    touched = plan.touched.copy()
+    touched[2:, 2] = "ground/floor"
+    replace(plan, touched=touched).save(folder / "held.npz")
+    report = run_scenario(with_motion(scenario, TimedPlan.load(folder / "held.npz"), folder / "held.npz")).report
+    assert [made["contact"] for made in report["contacts_made"] if made["open"]] == ["left_hand_on_ground_floor"]
+    (problem,) = [problem for problem in report["health"]["problems"] if "tolerance" in problem]
+    assert problem.startswith("contact 'left_hand_on_ground_floor' was made at 0.3")
+
+
 def test_a_motion_of_another_character_is_refused(folder, scenario, made):
     (path,) = folder.glob("multi_qp_controller/motions/*.npz")
     plan = TimedPlan.load(path)

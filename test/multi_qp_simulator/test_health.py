@@ -159,6 +159,7 @@ def test_pairs_are_without_neighbours_and_with_the_contacts_that_connect_them():
 REPORT = {
     "qp_failures": 0,
     "failure": None,
+    "contacts_made": [],
     "touches": [],
     "worst": {
         "contact_slip_m": 0.001,
@@ -201,10 +202,18 @@ def test_a_start_outside_joint_limits_counts_from_there():
     assert health_of(report, HealthSpec(), outside_at_start=0.1)["healthy"]
 
 
+def test_contacts_that_are_made_open_are_named():
+    made = {"contact": "sole", "state": "walk", "time": 1.25, "gap_m": 0.0072, "angle_rad": 0.1, "open": True}
+    assert health_of(REPORT | {"contacts_made": [made | {"open": False}]}, HealthSpec())["healthy"]
+    *named, rest = health_of(REPORT | {"contacts_made": [made] * 7}, HealthSpec())["problems"]
+    said = "contact 'sole' was made at 1.25 s in 'walk' with its surfaces 7.2 mm and 5.73° apart"
+    assert named == [said + " (more than its tolerance)"] * 5 and rest == "2 more contacts were made with their surfaces apart"
+
+
 @pytest.mark.parametrize("pair", [("box/box", "table/*"), ("table/*", "box/*")])
 def test_links_that_must_not_touch(pair):
     touch = {"bodies": ["box/box", "table/table"], "overlap_m": 0.0, "force_n": 29.4, "force_of_weight": None}
-    report = {"qp_failures": 0, "failure": None, "worst": dict.fromkeys(WORST, 0.0), "touches": [touch]}
+    report = REPORT | {"touches": [touch]}
     assert health_of(report, HealthSpec())["healthy"]
     assert health_of(report, HealthSpec(untouched=[pair]))["problems"] == ["box/box touched table/table with 29 N"]
 
