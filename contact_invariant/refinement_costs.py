@@ -46,6 +46,9 @@ LEAVING = 0.1
 #: Duration per body weight over which the normal force of a contact may rise and has to fall, and when barriers are
 #: firm [s]. With a force that ends within a node, accelerations jump, of which splines through the nodes know nothing.
 RAMP, FIRM_RAMP = 0.1, 0.2
+#: Duration after the start over which the distance that is kept from surroundings grows to the first, where a link of
+#: the start pose is closer [s]. With all of it at once, the link is thrown off them.
+STARTING = 0.3
 
 #: Duration before a hand touches an object in which it may be close to it [s].
 REACH = 0.16
@@ -166,7 +169,10 @@ class CostFactory:
         refined = None if self._guess.refined is None else self._guess.refined[k]
         lifts = {i: height for i in swings if (height := self._paths.lifted(i, k)) is not None}
         placed = self._pairs.placed(k)
-        pairs = self._pairs.near(postures, swings, active, self._soon(k), self._solid(k), high, refined, lifts, placed)
+        begun = min(1.0, float(self._guess.times[k]) / STARTING) ** 2
+        pairs = self._pairs.near(
+            postures, swings, active, self._soon(k), self._solid(k), high, refined, lifts, placed, begun
+        )
         if pairs:
             ends, margins, weights = (list(column) for column in zip(*pairs, strict=True))
             dampers = [self._pairs.dampers.get(pair) if self._firmness > 1.0 else None for pair in ends]
@@ -382,6 +388,7 @@ class _Pairs:
         refined: Array | None = None,
         lifts: Mapping[int, float] = MappingProxyType({}),
         placed: Mapping[int, tuple[pin.SE3, pin.Motion]] = MappingProxyType({}),
+        begun: float = 1.0,
     ) -> list[tuple[tuple[int, int], float, float]]:
         """Return pairs near at any posture, without links whose patches touch and their surroundings: margins, weights.
 
@@ -401,6 +408,8 @@ class _Pairs:
                 left out.
             lifts: height by which swinging limbs are lifted above that posture [m].
             placed: pieces of another character at the node.
+            begun: share of the least distance from surroundings that is kept where the posture is closer, 0 at the
+                start.
         """
         patches = [self._character.effectors[span.effector] for span in active]
         points = [self._character.effectors[i] for i in soon]
@@ -435,7 +444,7 @@ class _Pairs:
                 had = min(distances.get(index, NEAR) for distances in alike)
                 had = had if any(index in distances for distances in seen.values()) else OUTSIDE_MARGIN
                 had += lifted.get(self._joint[a], 0.0)
-                least = OUTSIDE_MARGIN * eased.get(self._joint[a], 1.0)
+                least = OUTSIDE_MARGIN * eased.get(self._joint[a], 1.0) * begun
                 is_tip = self._joint[a] in tips and b not in self._others
                 margin = 0.0 if is_tip else max(least, min(high, had))
                 moves_firmly = is_tip or (self._joint[a] in own and high > OUTSIDE_MARGIN)

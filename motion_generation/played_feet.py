@@ -25,6 +25,8 @@ EARLY = 0.12
 DESCENT, DEEPEST = 0.25, 0.05
 #: Part of the weight that is borne by a foot that touches: one that is lowered presses with 2 to 5 %.
 TOUCH = 0.015
+#: Without measured forces, a foot lands where it is by this above the surface, or before its time by this below it [m].
+CLOSE = 0.001
 #: Footholds are displaced from so long before the landing on [s]: over longer times, noise of the state would be
 #: amplified.
 AHEAD = 0.5
@@ -133,7 +135,7 @@ class PlayedFeet(Stateful):
             time: of the motion [s].
             dt: control period [s].
             places: of the feet, (n, 3) [m].
-            forces: measured normal forces [N]; None where there are none: feet land when the motion plants them.
+            forces: measured normal forces [N]; None where there are none: feet land by their height.
         """
         plan, k = self._plan, self._plan.at(time)
         for i in range(len(self.on)):
@@ -143,9 +145,13 @@ class PlayedFeet(Stateful):
                 self.on[i], self.beside[i], self.drift[i] = 0.0, self.offsets[i], 0.0
                 self.offsets[i] = returning(self._stance(i))
             elif not self.on[i] and (plan.touched[k, i] or soon):
-                touches = bool(plan.touched[k, i]) if forces is None else forces[i] > TOUCH * self._weight
+                at = plan.landed(i, time) if plan.touched[k, i] else row
+                above = places[i][2] - plan.places[at, i, 2]
+                if forces is not None:
+                    touches = forces[i] > TOUCH * self._weight
+                else:
+                    touches = above <= (CLOSE if plan.touched[k, i] else -CLOSE)
                 if touches:
-                    at = plan.landed(i, time) if plan.touched[k, i] else row
                     self.on[i], self.late[i], self.corrected[i] = 1.0, 0.0, 0.0
                     self.offsets[i] = places[i][:2] - plan.places[at, i, :2]
                     self.planned.copy_from(self.body)

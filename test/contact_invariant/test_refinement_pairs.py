@@ -45,9 +45,9 @@ def test_links_keep_the_distance_from_surroundings_of_all_postures_that_they_fol
     names = [piece.name for piece in scenario.scene.collision_model.geometryObjects]
     wrist, pairs = names.index("humanoid/l_wrist_roll_link_0"), _Pairs(scenario, character_of(scenario))
 
-    def margin(*heights):
+    def margin(*heights, begun=1.0):
         postures = {k: scenario.scene.q0 + h * np.eye(scenario.scene.nq)[2] for k, h in enumerate(heights)}
-        near = pairs.near(postures, {}, [], {}, None, 0.03)
+        near = pairs.near(postures, {}, [], {}, None, 0.03, begun=begun)
         found = {a: m for (a, b), m, _ in near if names[b].startswith("ground")}
         return found.get(wrist)
 
@@ -55,6 +55,12 @@ def test_links_keep_the_distance_from_surroundings_of_all_postures_that_they_fol
     assert lying == OUTSIDE_MARGIN  # it touches
     assert margin(0.025) - margin(0.018) == pytest.approx(0.007, abs=1e-4) and margin(0.05) == 0.03
     assert margin(1.0) is None and margin(1.0, 0.05) == 0.03 and margin(0.05, 0.0) == lying
+    at_start = margin(0.0, begun=0.0)
+    assert (
+        at_start == pytest.approx(0.002, abs=1e-4)
+        and margin(0.0, begun=0.5) == 0.5 * OUTSIDE_MARGIN
+        and margin(0.018, begun=0.0) > 0.017
+    )
 
 
 def test_own_links_that_meet_in_a_refinement_are_kept_apart_when_it_continues():

@@ -36,12 +36,13 @@ def planted(i, time):
     return 100.0 * trot().touched[trot().at(time), i]
 
 
-def played(feet, until, *, begin=0.0, force=planted, error=lambda time: np.zeros(2)):
-    """Play from a time to another with feet that are where the plan and the feedback want them."""
+def played(feet, until, *, begin=0.0, force=planted, error=lambda time: np.zeros(2), above=lambda i, time: 0.0):
+    """Play from a time to another with feet that are where the plan and the feedback want them, or above it [m]."""
     plan = feet._plan
     for time in np.arange(begin, until, DT):
         places = plan.places[plan.at(time)].copy()
         places[:, :2] += feet.offsets
+        places[:, 2] += [above(i, time) for i in range(4)]
         feet.update(time, DT, places, None if force is None else [force(i, time) for i in range(4)])
         support = places[feet.on > 0.0][:, :2]
         feet.correct(time, DT, error(time), places, support)
@@ -52,6 +53,20 @@ def test_without_forces_feet_land_when_the_motion_plants_them(feet):
     assert feet.on.tolist() == [0.0, 1.0, 1.0, 0.0]
     played(feet, 0.71, begin=0.69, force=None)
     assert feet.on.all() and not feet.offsets.any()
+
+
+def test_without_forces_feet_land_by_their_height(feet):
+    high = lambda i, time: max(0.0, 1.25 * (0.75 - time)) if i == 0 else 0.0  # noqa: E731
+    played(feet, 0.745, force=None, above=high)
+    assert feet.on.tolist() == [0.0, 1.0, 1.0, 1.0] and feet.late[0] > 0.005
+    played(feet, 0.76, begin=0.745, force=None, above=high)
+    assert feet.on.all() and not feet.late.any()
+
+
+def test_without_forces_a_foot_in_the_ground_has_landed(feet):
+    low = lambda i, time: -0.002 if i == 3 and time > 0.62 else 0.0  # noqa: E731
+    played(feet, 0.65, force=None, above=low)
+    assert feet.on.tolist() == [0.0, 1.0, 1.0, 1.0]
 
 
 def test_a_foot_that_touches_early_is_in_contact(feet):
