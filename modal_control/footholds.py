@@ -16,7 +16,7 @@ from multi_qp_controller.references.minimum_jerk import minimum_jerk
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.stateful import Stateful
 
-#: Height above its place in the motion at which a surface has landed where no forces are measured [m].
+#: Where no forces are measured, a surface lands by this above what it touches, or early by this below it [m].
 TOUCHING = 1e-3
 #: Steps that end less than this ahead of the other surfaces are not made longer [m].
 SHORT = 0.05
@@ -124,6 +124,7 @@ class Footholds(Stateful):
         ahead: float,
         speed: float = 1.0,
         reached: Sequence[bool | None] | None = None,
+        above: Sequence[float] = (),
     ) -> None:
         """Update with the state of this tick.
 
@@ -136,6 +137,7 @@ class Footholds(Stateful):
             ahead: duration of the window [s].
             speed: of the motion.
             reached: whether each hand is at its handle; None for surfaces that are no grasps.
+            above: without measured forces, height of each surface above what it touches [m].
         """
         planted = self._paths.planted(time)
         at_handle = reached if reached is not None else [None] * self._paths.count
@@ -153,7 +155,7 @@ class Footholds(Stateful):
                 continue
             closed = at_handle[i]
             if not self._by_force or closed is None:
-                closed = self._has_landed(i, time, place, forces, planted=bool(planted[i]))
+                closed = self._has_landed(i, forces, above, planted=bool(planted[i]))
             if closed:
                 self.on[i], self.early[i], self.late[i] = 1.0, float(not planted[i]), 0.0
                 at = time if planted[i] else self._paths.next_change(i, time)
@@ -269,12 +271,10 @@ class Footholds(Stateful):
         own = [offset for i, offset in enumerate(offsets) if on[i] and i != without]
         return np.mean(own, axis=0) if own else self.body.place.copy()
 
-    def _has_landed(self, i: int, time: float, place: Array, forces: Sequence[float] | None, *, planted: bool) -> bool:
-        if not self._by_force:
-            return True
-        if forces is not None:
-            return forces[i] > self._touch_force
-        return planted and bool(place[2] <= self._paths.at(i, time).position[2] - self.late[i] + TOUCHING)
+    def _has_landed(self, i: int, forces: Sequence[float] | None, above: Sequence[float], *, planted: bool) -> bool:
+        if forces is None and i not in self._grasps:
+            return above[i] <= (TOUCHING if planted else -TOUCHING)
+        return not self._by_force or (forces is not None and forces[i] > self._touch_force)
 
     def swing(self, i: int, time: float, rate: float) -> tuple[Array, Array]:
         """Return displacement and its velocity of a surface in the air, (3,) [m], [m/s].

@@ -103,8 +103,9 @@ class ModalGenerator(MotionGenerator):
         moved = [scene.model.joints[joint] for joint in sorted(joints - {0, *body.root_joints})]
         self._legs = np.array([k for joint in moved for k in range(joint.idx_v, joint.idx_v + joint.nv)], dtype=np.intp)
         self._paths: SurfacePaths = self.tracked.surfaces
-        handles = [scene.surfaces[scenario.spec.contacts[contact].surfaces[1]] for contact in self._contacts]
-        self._handles = {i: handles[i].frame_id for i, own in enumerate(self._surfaces) if own.kind == "grasp"}
+        touched = [scene.surfaces[scenario.spec.contacts[contact].surfaces[1]] for contact in self._contacts]
+        self._touched = [surface.frame_id for surface in touched]
+        self._handles = {i: self._touched[i] for i, own in enumerate(self._surfaces) if own.kind == "grasp"}
         self.footholds = Footholds(
             self._paths,
             by_force=spec.landing == "touch",
@@ -203,6 +204,7 @@ class ModalGenerator(MotionGenerator):
             ahead=ahead,
             speed=speed,
             reached=[self._reaches(i, kinematics) for i in range(len(places))] if self._handles else None,
+            above=[self._above(i, kinematics) for i in range(len(places))] if forces is None else (),
         )
         if self._spec.correct_steps:
             error, omega = self._divergence(kinematics)
@@ -244,6 +246,11 @@ class ModalGenerator(MotionGenerator):
         surfaces = [self._scenario.scene.surfaces[name] for name in self._scenario.spec.contacts[contact].surfaces]
         gap = contact_gap(surfaces[0], surfaces[1], kinematics.pose(handle).actInv(kinematics.pose(hand)))
         return within_tolerance(self._scenario, contact, gap)
+
+    def _above(self, i: int, kinematics: Kinematics) -> float:
+        """Return the height of a surface above the one that it touches, along its normal [m]."""
+        X = kinematics.pose(self._touched[i])
+        return float(X.rotation[:, 2] @ (kinematics.pose(self._surfaces[i].frame_id).translation - X.translation))
 
     def followed(self) -> dict[str, Array]:
         """Return the configuration of the robot in the motion, beside which its footholds may be."""

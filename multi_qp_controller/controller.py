@@ -213,6 +213,11 @@ class Controller:
             self.landing.update_forces(forces)
 
     @property
+    def measured_forces(self) -> Mapping[str, float]:
+        """Measured normal force of each contact [N]; empty without measurement."""
+        return self._forces or {}
+
+    @property
     def generators(self) -> Mapping[str, MotionGenerator]:
         """The motion generators of the present state by name."""
         return self._state_manager.generators.of_states[self.machine.present.name]

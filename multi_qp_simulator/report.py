@@ -35,6 +35,7 @@ class ReportBuilder:
         self._points = {"planar": 0, "grasp": 0, "point": 0}
         self._counted: set[str] = set()
         self._contacts_made: list[dict[str, Any]] = []
+        self._continued = {piece.unknown_part_of for piece in scenario.spec.environment.values()}
         self._failure: dict[str, Any] | None = None
         self.failures_in_a_row = 0
         self.unexplained = True
@@ -62,9 +63,11 @@ class ReportBuilder:
             self._count_points()
 
     def _note_new(self, command: Command) -> None:
-        """Store gap and angle of the contacts that this tick has made, and whether they are open."""
-        landing = self._controller.landing
-        measured = frozenset() if landing is None else landing.measured_contacts or frozenset()
+        """Store gap and angle of the contacts that this tick has made, and whether they are open.
+
+        Pieces with `unknown_part_of` continue a surface, the controller does not know how far.
+        """
+        forces = self._controller.measured_forces
         for name, contact in self._controller.contacts.items():
             if name not in self._counted:
                 gap = contact_gap(contact.first, contact.second, contact.X_second_first)
@@ -75,7 +78,11 @@ class ReportBuilder:
                         "time": command.time,
                         "gap_m": gap.distance,
                         "angle_rad": gap.angle,
-                        "open": not (within_tolerance(self._scenario, name, gap) or name in measured),
+                        "open": not (
+                            within_tolerance(self._scenario, name, gap)
+                            or forces.get(name, 0.0) > 0.0
+                            or contact.second.name.partition("/")[0] in self._continued
+                        ),
                     }
                 )
 

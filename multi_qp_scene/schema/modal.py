@@ -76,7 +76,8 @@ class ModalSpec(GeneratorSpec):
         slope: slope of the ground in the direction in which the motion, recorded on level ground, travels; positive
             upwards, through the origin of the motion [rad].
         slow_down: slower motion after a disturbance.
-        landing: when surfaces land: `touch`, at a contact force or else a gap; `motion`, when the motion plants them.
+        landing: when surfaces land: `touch`, at a contact force; `motion`, when the motion plants them. Where no
+            forces are measured, when they are within 1 mm of what they touch, in both.
         correct_steps: whether surfaces in the air land where the body will be after a push.
         touch_force: contact force from which a surface touches [N].
         window: number of steps of the plan; 0: chosen along the motion, see `prediction_error`.

@@ -88,6 +88,19 @@ def test_by_the_motion_contacts_do_not_wait():
     assert on[102] and not on[98]
 
 
+@pytest.mark.parametrize("by_force", [True, False])
+def test_without_forces_a_foot_lands_by_its_height_and_descends_until_then(by_force):
+    paths = stepping()
+    footholds = Footholds(paths, by_force=by_force, touch_force=25.0, omega=OMEGA)
+    for time in np.arange(0.0, 1.1, DT):
+        places = [paths.at(i, time).position.copy() for i in range(2)]
+        above = [max(0.0, places[0][2] + 0.25 * (1.05 - max(time, 1.0))), 0.0]
+        footholds.update(time, DT, places, None, stride=0.0, ahead=0.1, above=above)
+        assert bool(footholds.on[0]) == (time < 0.5 - 1e-9 or time >= 1.046 - 1e-9)
+        if 1.0 < time < 1.04:
+            assert footholds.swing(0, time, 1.0)[1][2] < 0.0
+
+
 def test_a_foot_that_lands_beside_its_place_moves_the_body_there():
     paths = stepping()
     footholds = Footholds(paths, by_force=True, touch_force=25.0, omega=OMEGA)

@@ -98,7 +98,7 @@ def table(
     )
 
 
-def ground(extent: float = 20.0, thickness: float = 0.2) -> Robot:
+def ground(extent: float = 100.0, thickness: float = 0.2) -> Robot:
     """The floor: top at z = 0, no visual since every viewer draws its own.
 
     Args:
