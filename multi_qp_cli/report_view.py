@@ -33,6 +33,8 @@ def print_report(report: dict[str, Any]) -> None:
         console.print(f"  {report['waited_for']}", markup=False)
     for problem in report["health"]["problems"]:
         console.print(f"  {problem}", markup=False)
+    if report["health"]["problems"] and report["touches"] and report["backend"] == "integrator":
+        console.print("  in the integrator, bodies pass through each other; with --backend mujoco they collide")
     console.print(_facts(report))
     if report["goals"]:
         console.print(_goals(report["goals"]))
