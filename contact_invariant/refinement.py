@@ -28,12 +28,13 @@ from contact_invariant.contact_schedule import (
     without_redundant,
     without_short_gaps,
 )
+from contact_invariant.line_contacts import LineContacts
 from contact_invariant.motion import Motion
 from contact_invariant.moving_surfaces import Load, LoadedActuation, MovingPiece, MovingSurface
 from contact_invariant.multiple_shooting import MultipleShooting
 from contact_invariant.optional_crocoddyl import crocoddyl
 from contact_invariant.postures import postures_of
-from contact_invariant.refinement_costs import CostFactory, Guess, torque_limits_of
+from contact_invariant.refinement_costs import EXTENT, CostFactory, Guess, torque_limits_of
 from contact_invariant.surroundings import Surroundings, rectangle
 from contact_invariant.tracking_gains import tracking_gains
 from contact_invariant.whole_body import WholeBodyMotion
@@ -149,6 +150,8 @@ class Refiner:
         self._turned = {(term.phase or behaviour.phases) - 1 for term in turned}
         model = pin.Model(scene.model)
         model.names[1] = "root_joint"  # by this name crocoddyl finds the joint without motors
+        share = min(EXTENT, behaviour.extent)
+        self._lines = LineContacts(scene, character, model, share)
         self._state = crocoddyl.StateMultibody(model)
         self._actuation = crocoddyl.ActuationModelFloatingBase(self._state)
 
@@ -278,7 +281,7 @@ class Refiner:
         return Guess(times, q, v, spans, before.touched != "", nodes, turned, carried(times)), before, held
 
     def _problem(self, guess: Guess, firmness: float) -> crocoddyl.ShootingProblem:
-        costs = CostFactory(self._scenario, self._character, self._actuation.nu, guess, firmness)
+        costs = CostFactory(self._scenario, self._character, self._actuation.nu, guess, firmness, self._lines)
         steps = np.append(np.diff(guess.times), 0.0)
         models = self._models(guess, steps, GAINS if firmness == 1.0 else FIRM_GAINS, costs.at)
         x0 = np.concatenate([guess.q[0], guess.v[0]])
@@ -352,16 +355,16 @@ class Refiner:
     def _contacts(
         self, state: crocoddyl.StateMultibody, k: int, active: list[Span], gains: Array
     ) -> crocoddyl.ContactModelMultiple:
-        scene, nu = self._scenario.scene, self._actuation.nu
+        nu = self._actuation.nu
         contacts = crocoddyl.ContactModelMultiple(state, nu)
         for span in active:
             effector = self._character.effectors[span.effector]
-            frame = scene.surfaces[effector.surface].frame_id
-            pose = span.led_at(k, gains, point=effector.point)
+            frame = self._lines.frame(span, active)
             if effector.point:
-                place = pose.translation
+                place = self._lines.place(span, active, k, gains)
                 model = crocoddyl.ContactModel3D(state, frame, place, pin.LOCAL_WORLD_ALIGNED, nu, gains)
             else:
+                pose = span.led_at(k, gains, point=False)
                 model = crocoddyl.ContactModel6D(state, frame, pose, pin.LOCAL, nu, gains)
             contacts.addContact(effector.name, model)
         return contacts

@@ -18,6 +18,7 @@ from contact_invariant.clearance_residual import ClearanceResidual
 from contact_invariant.contact_schedule import Span, feet_of
 from contact_invariant.cost_sum import CostSum
 from contact_invariant.limit_residual import LimitSpeedResidual
+from contact_invariant.line_contacts import LineContacts
 from contact_invariant.moving_surfaces import Load, MovingPiece
 from contact_invariant.optional_crocoddyl import crocoddyl
 from contact_invariant.residuals import LINK_MARGIN
@@ -122,8 +123,11 @@ def torque_limits_of(scene: Scene) -> Array:
 class CostFactory:
     """Makes the costs of each node."""
 
-    def __init__(self, scenario: Scenario, character: Character, nu: int, guess: Guess, firmness: float) -> None:
+    def __init__(
+        self, scenario: Scenario, character: Character, nu: int, guess: Guess, firmness: float, lines: LineContacts
+    ) -> None:
         self._scene, self._character, self._nu, self._guess = scenario.scene, character, nu, guess
+        self._lines = lines
         self._firmness, self._dampers = firmness, scenario.spec.joint_limits
         self._weight = character.mass * GRAVITY
         behaviour = scenario.spec.behaviour
@@ -148,7 +152,7 @@ class CostFactory:
             acceleration = crocoddyl.ResidualModelJointAcceleration(self._state, self._nu)
             costs.add("acceleration", acceleration, ACCELERATION)
             for span in active:
-                self._cone(costs, k, span)
+                self._cone(costs, k, span, active)
         self._tracking(costs, k, rest=last)
         angles, speeds = self._firmness * OVER_ANGLE, self._firmness * OVER_SPEED
         margin = JOINT_MARGIN if self._firmness == 1.0 else FIRM_JOINT_MARGIN
@@ -200,7 +204,7 @@ class CostFactory:
             return None
         return carried.prop.name
 
-    def _cone(self, costs: CostSum, k: int, span: Span) -> None:
+    def _cone(self, costs: CostSum, k: int, span: Span, active: list[Span]) -> None:
         effector = self._character.effectors[span.effector]
         away = 1.0 if span.pose.rotation[:, 2] @ span.normal > 0 else -1.0
         R = np.diag([1.0, away, away])  # z of the cone along the normal of the surface
@@ -212,7 +216,7 @@ class CostFactory:
         slope = 1.0 / (RAMP if self._firmness == 1.0 else FIRM_RAMP)
         largest = self._weight * min(3.0, slope * age, slope * left)
         pull = np.array([0.0, 0.0, min(self._weight * effector.grip, largest), 0.0, 0.0, 0.0])
-        frame = self._scene.surfaces[effector.surface].frame_id
+        frame = self._lines.frame(span, active)
         if effector.point:
             R = pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), span.normal_at(k)).matrix()
             cone = crocoddyl.FrictionCone(R, self._friction, 4, True, 0.0, largest)

@@ -17,6 +17,7 @@ from contact_invariant.contact_schedule import (
     touched_at_start,
 )
 from contact_invariant.limit_residual import LimitSpeedResidual
+from contact_invariant.line_contacts import LineContacts
 from contact_invariant.motion import Motion
 from contact_invariant.optional_crocoddyl import crocoddyl
 from contact_invariant.refined_audit import RefinedAuditor
@@ -251,9 +252,9 @@ def test_forces_end_before_their_contact_does(behaviour):
         for i, (effector, end) in enumerate(zip(character.effectors, (50, 25), strict=True))
     ]
     guess = Guess(times, q, np.zeros((51, scene.nv)), spans, np.ones((50, 2), bool), set(), set())
-    factory = CostFactory(scenario, character, scene.nv - 6, guess, 1.0)
     model = pin.Model(scene.model)
     model.names[1] = "root_joint"
+    factory = CostFactory(scenario, character, scene.nv - 6, guess, 1.0, LineContacts(scene, character, model, 1.0))
     state = crocoddyl.StateMultibody(model)
 
     def largest(k):
