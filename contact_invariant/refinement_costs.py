@@ -354,7 +354,6 @@ class _Pairs:
         self.dampers = {
             (min(p.first, p.second), max(p.first, p.second)): p for p in watched if {p.first, p.second} <= {*own}
         }
-        self._watched = {frozenset((p.first, p.second)) for p in watched}
         close = [(a, b) for a, b in combinations(own, 2) if frozenset((self._link[a], self._link[b])) in listed]
         unlisted = [pair for pair in self.dampers if pair not in {*inside, *close}]
         self._within = {pair: self.dampers[pair].influence + BEYOND for pair in unlisted}
@@ -452,6 +451,5 @@ class _Pairs:
                 is_tip = self._joint[a] in tips and b not in self._others
                 margin = 0.0 if is_tip else max(least, min(high, had))
                 moves_firmly = is_tip or (self._joint[a] in own and high > OUTSIDE_MARGIN)
-                listed = high == OUTSIDE_MARGIN and frozenset((a, b)) in self._watched  # firm barriers weigh as much
-                found.append(((a, b), margin, CLOSE if moves_firmly or listed or (a, b) in self.dampers else 1.0))
+                found.append(((a, b), margin, CLOSE if moves_firmly or (a, b) in self.dampers else 1.0))
         return found
