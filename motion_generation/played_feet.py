@@ -25,7 +25,7 @@ EARLY = 0.12
 DESCENT, DEEPEST = 0.25, 0.05
 #: Part of the weight that is borne by a foot that touches: one that is lowered presses with 2 to 5 %.
 TOUCH = 0.015
-#: Without measured forces, a foot lands where it is by this above the surface, or before its time by this below it [m].
+#: Without measured forces, a foot lands by this above the surface, or before its time by this below it [m].
 CLOSE = 0.001
 #: Footholds are displaced from so long before the landing on [s]: over longer times, noise of the state would be
 #: amplified.
