@@ -48,6 +48,18 @@ class CostSum:
             cost = crocoddyl.CostModelResidual(self._state, activation, residual)
             self.sum.addCost(f"{name} {k}", cost, float(weight))
 
+    def cone(
+        self,
+        name: str,
+        residual: crocoddyl.ResidualModelAbstract,
+        cone: crocoddyl.FrictionCone | crocoddyl.WrenchCone,
+        pull: Array,
+        weight: float,
+    ) -> None:
+        """Add a barrier of a cone of forces, whose apex is at `-pull`, (6,) [N, N m]."""
+        shift, presses = cone.A @ pull[: cone.A.shape[1]], np.isfinite(cone.lb)
+        self.barrier(name, residual, cone.lb - shift, cone.ub - ~presses * shift, weight)
+
     def joint_limits(self, scene: Scene, margin: float, share: float, angles: float, speeds: float) -> None:
         """Add barriers of joint angles and joint speeds.
 

@@ -15,8 +15,10 @@ from scipy.linalg.lapack import dpotrf
 from multi_qp_scene.arrays import Array, Indices
 from multi_qp_scene.jit import compiled
 
-#: Damping: initial, least, factors after a rejected and an accepted step.
-DAMPING, LEAST, UP, DOWN = 1e-2, 1e-7, 4.0, 1.0 / 3.0
+#: Damping: initial, least, factors after a rejected step, one of which a share is accepted, and an accepted one.
+DAMPING, LEAST, UP, SHARED, DOWN = 1e-2, 1e-7, 4.0, 2.0, 1.0 / 3.0
+#: Shares of a step that are tried: a residual takes a tenth of the time of a step with other damping.
+SHARES = 1.0, 0.5, 0.25
 #: Largest number of rejected steps in a row.
 REJECTED = 10
 #: Number of entries of JᵀJ that are added at once: those of all weights fit into the first cache.
@@ -182,20 +184,18 @@ def levenberg_marquardt(
         found = None
         for _ in range(REJECTED):
             step = system.step(damping)
-            if step is not None:
-                trial = z + step
-                trial_cost = cost_of(problem.residuals(trial))
-                if trial_cost < cost:
-                    found = trial
-                    break
+            found = None if step is None else _decrease(problem, z, step, cost)
+            if found is not None:
+                break
             damping *= UP
             if time.process_time() > deadline:
                 break
         if found is None:
             reason = "time" if time.process_time() > deadline else "no decrease"
             break
-        gain, z, cost = (cost - trial_cost) / cost, found, trial_cost
-        damping = max(damping * DOWN, LEAST)
+        share, z, least = found
+        damping = max(damping * DOWN, LEAST) if share == 1.0 else damping * SHARED
+        gain, cost = (cost - least) / cost, least
         costs.append(cost)
         times.append(time.process_time() - start)
         if progress is not None:
@@ -208,6 +208,16 @@ def levenberg_marquardt(
             break
         _, parts = problem.normal_equations(z)
     return Fit(z, costs, times, reason)
+
+
+def _decrease(problem: Problem, z: Array, step: Array, cost: float) -> tuple[float, Array, float] | None:
+    """Return the first share of a step that decreases the cost, the point there, and its cost; None if none does."""
+    for share in SHARES:
+        trial = z + share * step
+        trial_cost = cost_of(problem.residuals(trial))
+        if trial_cost < cost:
+            return share, trial, trial_cost
+    return None
 
 
 class _NormalEquations:

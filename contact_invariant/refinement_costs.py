@@ -30,7 +30,8 @@ from multi_qp_scene.pairs import watched_pairs
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
 
-#: Shares of torque limits, joint speeds, friction coefficients and extents of patches that are used.
+#: Shares of torque limits, joint speeds, friction coefficients (at most that of the QP) and extents of patches that are
+#: used.
 TORQUE, SPEED, FRICTION, EXTENT = 0.8, 0.8, 0.8, 0.8
 #: Distances from joint limits that are kept, and when barriers are firm [rad].
 JOINT_MARGIN, FIRM_JOINT_MARGIN = 0.03, 0.06
@@ -131,7 +132,8 @@ class CostFactory:
         self._firmness, self._dampers = firmness, scenario.spec.joint_limits
         self._weight = character.mass * GRAVITY
         behaviour = scenario.spec.behaviour
-        self._friction = FRICTION * (0.7 if behaviour is None else behaviour.friction)
+        share = min(FRICTION, scenario.spec.closed_loop.friction)
+        self._friction = share * (0.7 if behaviour is None else behaviour.friction)
         self._extent = EXTENT if behaviour is None else min(EXTENT, behaviour.extent)
         self._data, self._com_data = self._scene.model.createData(), self._scene.model.createData()
         self._limit = torque_limits_of(self._scene)
@@ -216,17 +218,17 @@ class CostFactory:
         slope = 1.0 / (RAMP if self._firmness == 1.0 else FIRM_RAMP)
         largest = self._weight * min(3.0, slope * age, slope * left)
         pull = np.array([0.0, 0.0, min(self._weight * effector.grip, largest), 0.0, 0.0, 0.0])
-        frame = self._lines.frame(span, active)
+        frame, weight = self._lines.frame(span, active), self._firmness * OVER_CONE / self._weight**2
         if effector.point:
             R = pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), span.normal_at(k)).matrix()
-            cone = crocoddyl.FrictionCone(R, self._friction, 4, True, 0.0, largest)
-            residual = crocoddyl.ResidualModelContactFrictionCone(self._state, frame, cone, self._nu)
         else:
             cone = crocoddyl.WrenchCone(R, self._friction, 2.0 * self._extent * effector.half, 4, True, 0.0, largest)
             residual = crocoddyl.ResidualModelContactWrenchCone(self._state, frame, cone, self._nu)
-        weight = self._firmness * OVER_CONE / self._weight**2
-        shift, presses = cone.A @ pull[: cone.A.shape[1]], np.isfinite(cone.lb)
-        costs.barrier(f"cone {effector.name}", residual, cone.lb - shift, cone.ub - ~presses * shift, weight)
+            costs.cone(f"wrench of {effector.name}", residual, cone, pull, weight)
+        R = R @ pin.utils.rotate("z", np.pi / 4)  # the edges of the QP's pyramid are along the axes of the surface
+        cone = crocoddyl.FrictionCone(R, self._friction, 4, True, 0.0, largest)
+        residual = crocoddyl.ResidualModelContactFrictionCone(self._state, frame, cone, self._nu)
+        costs.cone(f"force of {effector.name}", residual, cone, pull, weight)
 
     def _joint(self, span: Span) -> int:
         return int(self._scene.surfaces[self._character.effectors[span.effector].surface].joint_id)
