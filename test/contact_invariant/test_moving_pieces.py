@@ -15,7 +15,7 @@ from contact_invariant.moving_surfaces import MovingPiece
 from contact_invariant.optional_crocoddyl import crocoddyl
 from contact_invariant.refined_start import Refining
 from contact_invariant.refinement import Refiner
-from contact_invariant.refinement_costs import CLOSE, OUTSIDE_MARGIN, _Pairs
+from contact_invariant.refinement_pairs import CLOSE, OUTSIDE_MARGIN, NodeGeometry, RefinementPairs
 from contact_invariant.surroundings import surroundings_of, with_trunks
 from multi_qp_scene import load_scenario
 from multi_qp_scene.pairs import watched_pairs
@@ -71,7 +71,7 @@ def test_pieces_are_where_the_scene_has_them(scene, pieces):
 
 def test_derivatives_of_distance_and_approach_with_a_piece_that_moves(parts, pieces):
     scenario, character, _ = parts[0]
-    scene, pairs = scenario.scene, _Pairs(scenario, character, pieces)
+    scene, pairs = scenario.scene, RefinementPairs(scenario, character, pieces)
     names, of_other = _indexed(scenario, pieces)
     pair = (names.index(SHANK), of_other[TRUNK])
     damper = SimpleNamespace(influence=0.6, security=0.01, damping=0.02)
@@ -120,11 +120,11 @@ def test_links_keep_clear_of_another_character_where_it_is(parts, pieces):
     """As of surroundings: 1 cm, or what the simplified motions of both have; a patch in contact keeps none."""
     scenario, character, _ = parts[0]
     names, of_other = _indexed(scenario, pieces)
-    pairs, q = _Pairs(scenario, character, pieces), scenario.scene.q0.copy()
+    pairs, q = RefinementPairs(scenario, character, pieces), scenario.scene.q0.copy()
     q[0] += 0.25
 
     def found(active=(), high=OUTSIDE_MARGIN, refined=None, node=0):
-        near = pairs.near({0: q}, {}, list(active), {}, None, high, refined, placed=pairs.placed(node))
+        near = pairs.near(NodeGeometry({0: q}, {}, list(active), {}, None, high, refined, placed=pairs.placed(node)))
         return {(names[a], b): (margin, weight) for (a, b), margin, weight in near}
 
     foot = (FOOT, of_other[TRUNK])
@@ -156,11 +156,11 @@ def test_what_bears_keeps_no_distance_from_what_stands_on_it(parts):
     assert of_climber[FOOT].touches == {back} and of_climber[SHANK].touches == frozenset()
     assert not any(piece.touches for piece in of_bearer.values())
     assert list(of_bearer[TRUNK].dampers) == [SHANK] and TRUNK in of_climber[SHANK].dampers
-    pairs = _Pairs(*parts[1][:2], list(of_climber.values()))
+    pairs = RefinementPairs(*parts[1][:2], list(of_climber.values()))
     names, of_other = _indexed(parts[1][0], list(of_climber.values()))
     own, listed = names.index(TRUNK), {tuple(pair) for pair in pairs._search.pairs.tolist()}
     assert (own, of_other[SHANK]) in listed and (own, of_other[FOOT]) not in listed
     shank, X = of_climber[SHANK], of_bearer[TRUNK].poses[0]
     inside = MovingPiece(np.zeros(1), [X], SHANK, shank.shape, [X], dampers=shank.dampers)
-    near = _Pairs(*parts[1][:2], [inside]).near({0: bearer.q0}, {}, [], {}, None, OUTSIDE_MARGIN)
+    near = RefinementPairs(*parts[1][:2], [inside]).near(NodeGeometry({0: bearer.q0}, {}, [], {}, None, OUTSIDE_MARGIN))
     assert {a: weight for (a, b), _, weight in near if b == len(names)}[own] == CLOSE

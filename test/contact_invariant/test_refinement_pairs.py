@@ -6,7 +6,8 @@ import pytest
 
 from contact_invariant.character_builder import character_of
 from contact_invariant.contact_schedule import Span
-from contact_invariant.refinement_costs import CLOSE, OUTSIDE_MARGIN, SWING_MARGIN, _Pairs
+from contact_invariant.refinement_costs import SWING_MARGIN
+from contact_invariant.refinement_pairs import CLOSE, OUTSIDE_MARGIN, NodeGeometry, RefinementPairs
 from contact_invariant.residuals import LINK_MARGIN
 from multi_qp_scene import load_scenario
 
@@ -22,11 +23,11 @@ def test_a_link_that_touches_with_a_point_does_not_enter_the_surface_when_it_til
     ground = names.index("ground/ground_link_0")
     index = {e.name: i for i, e in enumerate(character.effectors)}
     spans = {name: Span(i, 0, 10, FLOOR, pin.SE3.Identity(), np.eye(3)[2]) for name, i in index.items()}
-    pairs = _Pairs(scenario, character)
+    pairs = RefinementPairs(scenario, character)
 
     def margins(active, soon):
         off = {index[name]: 1.0 for name in soon}
-        near = pairs.near({0: q}, {}, [spans[name] for name in active], off, None, OUTSIDE_MARGIN)
+        near = pairs.near(NodeGeometry({0: q}, {}, [spans[name] for name in active], off, None, OUTSIDE_MARGIN))
         found = {names[a]: m for (a, b), m, _ in near if b == ground}
         return found.get("humanoid/l_wrist_roll_link_0"), found.get("humanoid/l_ankle_roll_link_0")
 
@@ -35,7 +36,7 @@ def test_a_link_that_touches_with_a_point_does_not_enter_the_surface_when_it_til
     assert margins([], ["left_hand", "left_foot"]) == (0.0, OUTSIDE_MARGIN)
     assert margins(["left_foot"], ["left_foot"]) == (OUTSIDE_MARGIN, None)
     for high in (OUTSIDE_MARGIN, SWING_MARGIN):  # firm barriers have the larger margin
-        near = pairs.near({0: q}, {}, [], {index["left_hand"]: 1.0}, None, high)
+        near = pairs.near(NodeGeometry({0: q}, {}, [], {index["left_hand"]: 1.0}, None, high))
         found = {names[a]: w for (a, b), _, w in near if b == ground}
         assert found["humanoid/l_wrist_roll_link_0"] == CLOSE and found["humanoid/l_ankle_roll_link_0"] == 1.0
 
@@ -43,11 +44,11 @@ def test_a_link_that_touches_with_a_point_does_not_enter_the_surface_when_it_til
 def test_links_keep_the_distance_from_surroundings_of_all_postures_that_they_follow():
     scenario = load_scenario("get_up_from_back")
     names = [piece.name for piece in scenario.scene.collision_model.geometryObjects]
-    wrist, pairs = names.index("humanoid/l_wrist_roll_link_0"), _Pairs(scenario, character_of(scenario))
+    wrist, pairs = names.index("humanoid/l_wrist_roll_link_0"), RefinementPairs(scenario, character_of(scenario))
 
     def margin(*heights, begun=1.0):
         postures = {k: scenario.scene.q0 + h * np.eye(scenario.scene.nq)[2] for k, h in enumerate(heights)}
-        near = pairs.near(postures, {}, [], {}, None, 0.03, begun=begun)
+        near = pairs.near(NodeGeometry(postures, {}, [], {}, None, 0.03, begun=begun))
         found = {a: m for (a, b), m, _ in near if names[b].startswith("ground")}
         return found.get(wrist)
 
@@ -66,7 +67,7 @@ def test_links_keep_the_distance_from_surroundings_of_all_postures_that_they_fol
 def test_own_links_that_meet_in_a_refinement_are_kept_apart_when_it_continues():
     """A foot beside an arm where the simplified motion has them far apart; so are surroundings."""
     scenario = load_scenario("handstand")
-    scene, pairs = scenario.scene, _Pairs(scenario, character_of(scenario))
+    scene, pairs = scenario.scene, RefinementPairs(scenario, character_of(scenario))
     names = [piece.name for piece in scene.collision_model.geometryObjects]
     q, refined = scene.q0.copy(), scene.q0.copy()
     q[2] += 1.0
@@ -75,7 +76,7 @@ def test_own_links_that_meet_in_a_refinement_are_kept_apart_when_it_continues():
         refined[scene.model.joints[scene.model.getJointId(f"humanoid/{joint}")].idx_q] = angle
 
     def found(last):
-        listed = pairs.near({0: q}, {}, [], {}, None, OUTSIDE_MARGIN, last)
+        listed = pairs.near(NodeGeometry({0: q}, {}, [], {}, None, OUTSIDE_MARGIN, last))
         return {tuple(sorted((names[a], names[b]))): (margin, weight) for (a, b), margin, weight in listed}
 
     foot_and_arm = ("humanoid/l_ankle_roll_link_0", "humanoid/l_shoulder_yaw_link_0")
@@ -94,11 +95,11 @@ def test_a_swinging_foot_keeps_the_distance_that_it_has_where_it_is_followed(beh
     scene = scenario.scene
     names = [piece.name for piece in scene.collision_model.geometryObjects]
     foot, ground = names.index("humanoid/l_ankle_roll_link_0"), names.index("ground/ground_link_0")
-    pairs, up = _Pairs(scenario, character_of(scenario)), np.eye(scene.nq)[2]
+    pairs, up = RefinementPairs(scenario, character_of(scenario)), np.eye(scene.nq)[2]
     postures = {10: scene.q0 + 0.001 * up, 7.5: scene.q0 + 0.025 * up}
 
     def margin(swings, before=None, postures=postures):
-        found = {pair: m for pair, m, _ in pairs.near(postures, swings, [], {}, None, 0.03, before)}
+        found = {pair: m for pair, m, _ in pairs.near(NodeGeometry(postures, swings, [], {}, None, 0.03, before))}
         return found.get((foot, ground))
 
     assert margin({0: 7.5}) == pytest.approx(0.025, abs=2e-3)
@@ -117,11 +118,11 @@ def test_a_foot_that_has_just_left_or_lands_soon_keeps_what_its_path_gives(behav
     ground, q = names.index("ground/ground_link_0"), scene.q0 + 0.001 * np.eye(scene.nq)[2]
     for side, angle in (("L", -0.03), ("R", 0.03)):  # closer than 3 cm
         q[scene.model.joints[scene.model.getJointId(f"humanoid/{side}_HIP_R")].idx_q] += angle
-    pairs = _Pairs(scenario, character_of(scenario))
+    pairs = RefinementPairs(scenario, character_of(scenario))
 
     def margins(off, lifts=()):
         soon = {0: off, 1: 0.0} if off < 1.0 else {1: 0.0}  # it stands on the other one
-        near = pairs.near({7.5: q}, {0: 7.5}, [], soon, None, 0.03, None, dict(lifts))
+        near = pairs.near(NodeGeometry({7.5: q}, {0: 7.5}, [], soon, None, 0.03, None, dict(lifts)))
         found = {pair: margin for pair, margin, _ in near}
         return found[left, ground], found[min(left, right), max(left, right)]
 
