@@ -203,7 +203,10 @@ class Synthesiser:
         if rng is not None:
             z[problem.fixed :] += NOISE * rng.normal(size=len(z) - problem.fixed)
         logits = problem.logits(z)
-        logits[:] = self._fresh if stage.fresh else np.clip(logits, self._least, LOGIT)
+        if stage.fresh:
+            logits[:] = self._fresh
+        elif stage.name != EXACT:  # with its weights, forces of contacts that begin in doubt would give some of them up
+            logits[:] = np.clip(logits, self._least, LOGIT)
         if self._held is not None:
             logits[0] = self._held
         return self._minimise(

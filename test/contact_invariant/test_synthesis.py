@@ -17,6 +17,7 @@ from contact_invariant.synthesis import (
     EXACT,
     EXACTLY,
     FIRMING,
+    LOGIT,
     STAGES,
     Synthesiser,
     adapted,
@@ -256,6 +257,20 @@ def test_an_exact_stage_at_the_end_has_larger_weights_of_physics_and_contacts(be
     assert {name: factor for name, factor in changed.items() if factor != 1.0} == pytest.approx(EXACTLY)
     firming = stages_of(behaviour(options="firming: true\n  exact: true").spec.behaviour)
     assert [stage.name for stage in firming[-3:]] == [FIRMING, "refinement", EXACT]
+
+
+def test_contacts_of_an_exact_stage_begin_as_those_before_it_end(behaviour):
+    maker, seen = Synthesiser(behaviour(phases=1, effectors=FEET, options="exact: true")), []
+
+    def minimise(problem, z, **_):
+        seen.append(problem.logits(z).copy())
+        problem.logits(z)[:] = 7.0
+        return Fit(z, [0.0], [0.0], "converged")
+
+    maker._minimise = minimise
+    maker.run(0)
+    *_, last, exact = seen
+    assert last.max() == LOGIT and (exact == 7.0).all()
 
 
 def test_support_and_drag_weigh_more_in_the_last_stages(behaviour):
