@@ -55,10 +55,24 @@ class CostSum:
         cone: crocoddyl.FrictionCone | crocoddyl.WrenchCone,
         pull: Array,
         weight: float,
+        *,
+        normal: bool = True,
     ) -> None:
-        """Add a barrier of a cone of forces, whose apex is at `-pull`, (6,) [N, N m]."""
-        shift, presses = cone.A @ pull[: cone.A.shape[1]], np.isfinite(cone.lb)
-        self.barrier(name, residual, cone.lb - shift, cone.ub - ~presses * shift, weight)
+        """Add a barrier of a cone of forces.
+
+        Args:
+            name: of the cost.
+            residual: of the cone.
+            cone: the same.
+            pull: force and moment by which its apex is moved the other way, (6,) [N], [N m].
+            weight: of the squares [1/N²].
+            normal: whether the normal force has its bounds.
+        """
+        shift, of_normal = cone.A @ pull[: cone.A.shape[1]], np.isfinite(cone.lb)
+        low, high = cone.lb - shift, cone.ub - ~of_normal * shift
+        if not normal:
+            low[of_normal], high[of_normal] = -np.inf, np.inf
+        self.barrier(name, residual, low, high, weight)
 
     def joint_limits(self, scene: Scene, margin: float, share: float, angles: float, speeds: float) -> None:
         """Add barriers of joint angles and joint speeds.

@@ -215,7 +215,7 @@ class CostFactory:
         R = R @ pin.utils.rotate("z", np.pi / 4)  # the edges of the QP's pyramid are along the axes of the surface
         cone = crocoddyl.FrictionCone(R, self._friction, 4, True, 0.0, largest)
         residual = crocoddyl.ResidualModelContactFrictionCone(self._state, frame, cone, self._nu)
-        costs.cone(f"force of {effector.name}", residual, cone, pull, weight)
+        costs.cone(f"force of {effector.name}", residual, cone, pull, weight, normal=effector.point)
 
     def _joint(self, span: Span) -> int:
         return int(self._scene.surfaces[self._character.effectors[span.effector].surface].joint_id)

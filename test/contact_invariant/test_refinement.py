@@ -242,7 +242,7 @@ def test_redundant_contacts_of_a_lying_character_have_bounded_forces():
 
 @pytest.fixture(scope="module")
 def cones(behaviour):
-    """Return scene, weight, and the cones of forces of both soles at a node; the right one ends at the 25th of 51."""
+    """Return scene, weight, and the cones of both soles at a node, by kind; the right one ends at the 25th of 51."""
     scenario = behaviour(effectors="{left_foot: {surface: left_sole}, right_foot: {surface: right_sole}}")
     scene, character = scenario.scene, character_of(scenario)
     times, q = np.linspace(0.0, 1.0, 51), np.tile(scene.q0, (51, 1))
@@ -258,9 +258,9 @@ def cones(behaviour):
     factory = CostFactory(scenario, character, scene.nv - 6, guess, 1.0, LineContacts(scene, character, model, 1.0))
     state = crocoddyl.StateMultibody(model)
 
-    def at(k):
+    def at(k, kind):
         costs = factory.at(k, state, spans).costs.todict()
-        return [costs[f"force of {name} 0"].cost.residual.reference for name in ("left_foot", "right_foot")]
+        return [costs[f"{kind} of {name} 0"].cost.residual.reference for name in ("left_foot", "right_foot")]
 
     return scenario, 9.81 * character.mass, at
 
@@ -270,7 +270,7 @@ def test_forces_end_before_their_contact_does(cones):
     _, weight, at = cones
 
     def largest(k):
-        return np.array([cone.max_nforce for cone in at(k)]) / weight
+        return np.array([cone.max_nforce for cone in at(k, "wrench")]) / weight
 
     np.testing.assert_allclose(largest(24), [3.0, 0.2], rtol=1e-3)
     np.testing.assert_allclose(largest(20), [3.0, 1.0], rtol=1e-3)
@@ -282,7 +282,7 @@ def test_the_pyramid_of_forces_is_that_of_the_qp(cones):
     surface = scenario.scene.surfaces["humanoid/left_sole"]
     friction = scenario.spec.closed_loop.friction * scenario.spec.behaviour.friction
     rays = surface.rays(friction)[:3, :4]  # of one corner
-    outside = at(5)[0].A[:4] @ rays
+    outside = at(5, "force")[0].A[:4] @ rays
     np.testing.assert_allclose(np.sort(outside, axis=0)[2:], 0.0, atol=1e-9)  # each is an edge, on two faces
     assert outside.max() < 1e-9
 
