@@ -33,13 +33,12 @@ def test_postures_far_apart_take_longer():
     assert least_durations(pace, phases, [still, away, away])[0] == pytest.approx(2.0)
 
 
-@pytest.mark.parametrize(("name", "seconds", "each"), [("chair", 12.0, 0.67), ("climb_hands", 20.0, 1.6)])
-def test_planned_motions_follow_the_fastest_curve(name, seconds, each):
-    """Within a time, or one for each curve: on some processors the plan of `climb_hands` has more contacts."""
+@pytest.mark.parametrize(("name", "seconds"), [("chair", 12.0), ("climb_hands", 20.0)])
+def test_planned_motions_follow_the_fastest_curve(name, seconds):
     scenario = load_scenario(name)
     states = plan_scenario(scenario).scenario.spec.states
     curves = [state.tasks["planned_com"].target.curves for state in states.values() if "planned_com" in state.tasks]
-    assert sum(part.duration for parts in curves for part in parts) < max(seconds, each * len(curves))
+    assert sum(part.duration for parts in curves for part in parts) < seconds
 
 
 def test_a_robot_without_polytopes_follows_a_curve_as_well(monkeypatch):
