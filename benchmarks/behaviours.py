@@ -4,7 +4,7 @@ Prints two Markdown tables: how many motions pass their audit, computing time on
 in all, iterations, effectors with contact, bounds that are not met, torques before and after refinement, and how many
 of the motions that pass are carried out, with all goals reached and a QP solution in each tick, and the largest error
 of their task terms then; and medians of what the simplified model is known for, before and after refinement: bent
-knees, arms held out, sitting down. Each start is shown on the error output.
+knees, arms held out, sitting down, and the largest tilt of a trunk. Each start is shown on the error output.
 """
 
 from __future__ import annotations
@@ -86,8 +86,10 @@ def main() -> int:
     print("|---" * len(names) + "|")
     for row in rows:
         print("| " + " | ".join(_cells(row, options.backend)) + " |")
-    print("\n| behaviour | motions | knee in stance | upper arm from hanging | least height of the root | torque² |")
-    print("|---" * 6 + "|")
+    names = ["behaviour", "motions", "knee in stance", "upper arm from hanging", "least height of the root"]
+    names += ["largest tilt of the trunk", "torque²"]
+    print("\n| " + " | ".join(names) + " |")
+    print("|---" * len(names) + "|")
     for row in rows:
         print("| " + " | ".join(_posture_cells(row)) + " |")
     return 0
@@ -229,7 +231,7 @@ def _carried_out(played: Sequence[Played]) -> str:
 
 
 def _posture_cells(row: BehaviourRow) -> list[str]:
-    """Return medians over the refined motions, before and after refinement; over all if none is refined."""
+    """Return medians, of tilts the largest, of refined motions before and after refinement; of all if none is."""
     refined = [trial for trial in row.trials if trial.start.refined is not None]
     trials = refined or row.trials
     stages = list(zip(*(trial.figures for trial in trials), strict=True))
@@ -240,6 +242,7 @@ def _posture_cells(row: BehaviourRow) -> list[str]:
         ", ".join(f"{np.degrees(median(figures.knee for figures in stage)):.0f}°" for stage in stages),
         ", ".join(f"{np.degrees(median(f.arm for f in stage)):.0f}°" for stage in stages if not np.isnan(stage[0].arm)),
         ", ".join(f"{100.0 * median(figures.height for figures in stage):.0f} %" for stage in stages),
+        ", ".join(f"{np.degrees(max(figures.tilt for figures in stage)):.0f}°" for stage in stages),
         ", ".join(f"{median(values):.3f}" for values in zip(*efforts, strict=True)),
     ]
 

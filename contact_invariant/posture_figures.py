@@ -1,4 +1,4 @@
-"""Figures for the look of a motion: bent knees, arms held out, sitting down, which [Mordatch2012] 7 complains about."""
+"""Figures for the look of a motion: bent knees, arms held out, sitting down ([Mordatch2012] 7), and tilted trunks."""
 
 from __future__ import annotations
 
@@ -24,12 +24,14 @@ class PostureFigures:
     Attributes:
         knee: mean angle between the first two segments of legs in contact, 0 when stretched [rad]; NaN without one.
         arm: mean angle of the first segment of arms from hanging [rad]; NaN without arms.
-        height: least height of the root above the lowest leg's patch, relative to that at the start.
+        height: least height of the root above the lowest leg's patch, relative to that of the nominal posture.
+        tilt: largest angle of a trunk from upright [rad].
     """
 
     knee: float
     arm: float
     height: float
+    tilt: float
 
 
 def posture_figures(
@@ -44,23 +46,30 @@ def posture_figures(
         in_contact: whether each effector is in contact, (m, N).
         feet: names of the feet's effectors, see `feet_of`.
     """
-    data, knees, hanging, heights = scene.model.createData(), [], [], []
-    pin.forwardKinematics(scene.model, data, q[0])
+    data, knees, hanging, heights, tilts = scene.model.createData(), [], [], [], []
+    pin.framesForwardKinematics(scene.model, data, character.nominal)
     limbs = [(i, limb) for i, limb in enumerate(character.limbs) if len(_segments(data, limb)) > 1]  # not the back
     legs = [(i, limb) for i, limb in limbs if limb.name in feet]
     roots = {limb.joints[0] for _, limb in legs}  # a knee or toes are of a leg as well
     arms = [limb for _, limb in limbs if limb.joints[0] not in roots]
+    trunks = [body.root for body in character.bodies[: len(character.names)]]
+
+    def height() -> float:
+        soles = [data.oMf[scene.surfaces[limb.surface].frame_id].translation[2] for _, limb in legs]
+        return float(data.oMi[trunks[0]].translation[2] - min(soles))
+
+    nominal = height()
     for m, posture in enumerate(q):
         pin.framesForwardKinematics(scene.model, data, posture)
-        soles = [data.oMf[scene.surfaces[limb.surface].frame_id].translation[2] for _, limb in legs]
-        heights.append(data.oMi[1].translation[2] - min(soles))
+        heights.append(height())
+        tilts += [_angle(data.oMi[trunk].rotation[:, 2], np.array([0.0, 0.0, 1.0])) for trunk in trunks]
         for i, limb in legs:
             if in_contact[m, i]:
                 first, second = _segments(data, limb)[:2]
                 knees.append(_angle(first, second))
         hanging += [_angle(_segments(data, limb)[0], np.array([0.0, 0.0, -1.0])) for limb in arms]
     knee, arm = (float(np.mean(angles)) if angles else float("nan") for angles in (knees, hanging))
-    return PostureFigures(knee, arm, float(min(heights) / heights[0]))
+    return PostureFigures(knee, arm, min(heights) / nominal, max(tilts))
 
 
 def _segments(data: pin.Data, limb: Effector) -> Array:

@@ -1,6 +1,7 @@
-"""Figures for bent knees, arms held out, and sitting down."""
+"""Figures for bent knees, arms held out, sitting down, and tilted trunks."""
 
 import numpy as np
+import pinocchio as pin
 import pytest
 
 from contact_invariant.character_builder import character_of
@@ -25,11 +26,26 @@ def test_knees_arms_and_height_are_those_of_the_joints(behaviour):
     contact = np.array([[True, True, False, False, False], [False, True, False, False, False]])
     found = posture_figures(scene, character, q, contact, FEET)
     assert found.knee == pytest.approx(0.5, abs=0.01) and found.arm == pytest.approx(np.pi / 2, abs=0.1)
-    assert found.height == pytest.approx(1.0, abs=1e-9)
+    nominal = posture_figures(scene, character, character.nominal[None], contact[:1], FEET)
+    assert nominal.height == pytest.approx(1.0, abs=1e-9) and nominal.tilt == pytest.approx(0.0, abs=1e-9)
+    assert found.height == pytest.approx(1.0, abs=0.01)
     q[1, 2] -= 0.3
     q[1, index("HIP_P")] = -1.0
     q[1, index("KNEE_P")] = 2.0
     assert posture_figures(scene, character, q, contact, FEET).height < 0.7
+
+
+def test_tilt_is_the_largest_angle_of_a_trunk_of_any_character():
+    scenario = load_scenario("on_back")
+    scene, character = scenario.scene, character_of(scenario)
+    contact, feet = np.zeros((3, len(character.effectors)), dtype=bool), {"left_foot", "right_foot"}
+    q = np.tile(character.nominal, (3, 1))
+    assert posture_figures(scene, character, q, contact, feet).tilt == pytest.approx(0.0, abs=1e-6)
+    for k, angle in ((0, 0.4), (1, 0.7)):  # about a horizontal axis, after a turn about the vertical one
+        first = scene.model.joints[character.bodies[k].root].idx_q
+        R = pin.utils.rotate("x", angle) @ pin.utils.rotate("z", 1.0)
+        q[k, first + 3 : first + 7] = pin.Quaternion(R).coeffs()
+        assert posture_figures(scene, character, q, contact, feet).tilt == pytest.approx(angle, abs=1e-9)
 
 
 def test_a_patch_behind_a_chain_that_bends_nowhere_has_no_figures(behaviour):
