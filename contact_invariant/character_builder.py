@@ -12,7 +12,7 @@ import pinocchio as pin
 from contact_invariant.capsules import LinkCapsule, capsules_of, owner, touching_joints
 from contact_invariant.character import GRAVITY, Character, Effector, LimbJoints, RigidBody, behaviour_of
 from multi_qp_scene.arrays import Array
-from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.errors import KeyedError
 from multi_qp_scene.pairs import watched_pairs
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
@@ -37,7 +37,7 @@ def character_of(scenario: Scenario) -> Character:
     for member in members:
         body = scene.subsystems[member.character]
         if not body.floating:
-            raise MultiQpError(f"behaviour.character: expected a character with a floating base, got '{body.name}'")
+            raise KeyedError(("behaviour", "character"), f"'{body.name}' has no floating base")
         nominal[body.q_slice] = body.postures[member.posture]
     upright = nominal.copy()
     for member in members:
@@ -106,7 +106,7 @@ def _prop(scene: Scene, spec: ObjectSpec, mass: float) -> RigidBody:
     """Return the object, for the character's mass [kg]."""
     body = scene.subsystems[spec.subsystem]
     if body.v_slice.stop - body.v_slice.start != 6:
-        raise MultiQpError(f"behaviour.object.subsystem: expected one rigid body, '{body.name}' has joints")
+        raise KeyedError(("behaviour", "object", "subsystem"), f"expected one rigid body, '{body.name}' has joints")
     root = body.root_joints[0]
     inertia = scene.model.inertias[root]
     return RigidBody(
@@ -122,7 +122,7 @@ def _patch(scene: Scene, prop: RigidBody, name: str, surface_name: str) -> Effec
     """Return a patch of the object."""
     surface = scene.surfaces[f"{prop.name}/{surface_name}"]
     if surface.kind != "planar":
-        raise MultiQpError(f"behaviour.object.patches.{name}: expected a planar surface")
+        raise KeyedError(("behaviour", "object", "patches", name), "expected a planar surface")
     X = scene.model.frames[surface.frame_id].placement
     nominal, none = pin.SE3(X.rotation, X.translation - prop.com), np.zeros(0)
     index = np.zeros(0, dtype=np.intp)
@@ -157,7 +157,7 @@ def _chains(scene: Scene, spec: CharacterSpec, root: int) -> dict[str, list[int]
     for name, effector in spec.effectors.items():
         surface = scene.surfaces[f"{spec.character}/{effector.surface}"]
         if surface.kind == "grasp":
-            raise MultiQpError(f"behaviour.effectors.{name}: expected a planar surface or a point, got a grasp")
+            raise KeyedError(("behaviour", "effectors", name), "expected a planar surface or a point, got a grasp")
         chains[name] = [j for j in scene.model.supports[surface.joint_id] if j > root]
     shared, free = set(), set()
     for one in chains.values():
@@ -185,8 +185,9 @@ def _effector(
     for j in chain:
         column = pin.getJointJacobian(model, data, j, pin.LOCAL)[:, model.joints[j].idx_v]
         if model.joints[j].nq != 1 or np.abs(column[:3]).max() > 1e-9:
-            raise MultiQpError(
-                f"behaviour.effectors.{name}: joint '{model.names[j]}' of the limb is no revolute joint with limits"
+            raise KeyedError(
+                ("behaviour", "effectors", name),
+                f"joint '{model.names[j]}' of the limb is no revolute joint",
             )
         axes.append(column[3:])
     above = [root, *chain]

@@ -237,17 +237,22 @@ def without_creeping(
     return found
 
 
-def touched_at_start(scene: Scene, character: Character, surroundings: Surroundings) -> NDArray[np.str_]:
-    """Return the name of the surface that each patch touches with all of its corners in the start pose, (N,)."""
+def gaps_at_start(scene: Scene, character: Character, surroundings: Surroundings) -> list[tuple[str, float]]:
+    """Return of each patch the nearest surface in the start pose, and the largest distance of a corner from it [m]."""
     data, found = scene.model.createData(), []
     pin.framesForwardKinematics(scene.model, data, scene.q0)
     for effector in character.effectors:
         X = data.oMf[scene.surfaces[effector.surface].frame_id]
         corners = effector.corners @ X.rotation.T + X.translation
         near, _ = surroundings.touched(corners)
-        touches = np.linalg.norm(corners - near, axis=1).max() < TOUCHING
-        found.append(surroundings.name_at(X.translation) if touches else "")
-    return np.array(found, dtype=np.str_)
+        found.append((surroundings.name_at(X.translation), float(np.linalg.norm(corners - near, axis=1).max())))
+    return found
+
+
+def touched_at_start(scene: Scene, character: Character, surroundings: Surroundings) -> NDArray[np.str_]:
+    """Return the name of the surface that each patch touches with all of its corners in the start pose, (N,)."""
+    gaps = gaps_at_start(scene, character, surroundings)
+    return np.array([surface if gap < TOUCHING else "" for surface, gap in gaps], dtype=np.str_)
 
 
 def spans_of(

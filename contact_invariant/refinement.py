@@ -35,11 +35,12 @@ from contact_invariant.multiple_shooting import MultipleShooting
 from contact_invariant.optional_crocoddyl import crocoddyl
 from contact_invariant.postures import postures_of
 from contact_invariant.refinement_costs import EXTENT, CostFactory, Guess, torque_limits_of
+from contact_invariant.start_pose import check_motors
 from contact_invariant.surroundings import Surroundings, rectangle
 from contact_invariant.tracking_gains import tracking_gains
 from contact_invariant.whole_body import WholeBodyMotion
 from multi_qp_scene.arrays import Array
-from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.errors import KeyedError
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.schema.behaviour import DirectionTerm, UprightTerm
 
@@ -140,10 +141,8 @@ class Refiner:
         self._scenario, self._character, self._surroundings = scenario, character, surroundings
         scene = scenario.scene
         if list(scene.subsystems) != [character.name] or scene.model.joints[1].nv != 6:
-            raise MultiQpError("behaviour.refine: expected one character with a floating base, and nothing else")
-        missing = sorted(set(range(6, scene.nv)) - set(scene.actuated_v.tolist()))
-        if missing:
-            raise MultiQpError(f"behaviour.refine: joint '{scene.velocity_names[missing[0]]}' has no motor")
+            raise KeyedError(("behaviour", "refine"), "expected one character with a floating base, and nothing else")
+        check_motors(scenario, character)
         self._start = touched_at_start(scene, character, surroundings)
         behaviour = behaviour_of(scenario)
         turned = [term for term in behaviour.terms if isinstance(term, UprightTerm | DirectionTerm)]

@@ -12,7 +12,7 @@ from contact_invariant.postures import Postures
 from contact_invariant.surroundings import Surroundings
 from contact_invariant.synthesis import Progress, Synthesis, Synthesiser
 from contact_invariant.timed_plan import TimedPlan, timed_plan
-from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.errors import KeyedError
 from multi_qp_scene.scenario import Scenario, load_scenario
 
 if TYPE_CHECKING:  # crocoddyl is an optional dependency
@@ -176,14 +176,12 @@ def with_refinement(scenario: Scenario, refine: bool) -> Scenario:
     """Return a scenario whose motions are, or are not, refined with the full model.
 
     Raises:
-        MultiQpError: each of its characters may touch the other one.
+        KeyedError: each of its characters may touch the other one.
     """
     behaviour = behaviour_of(scenario).model_copy(update={"refine": refine})
     if refine and not behaviour.refinable:
-        raise MultiQpError(
-            f"'{scenario.path}': motions of two characters that may touch each other are not refined: "
-            "expected one `touchable`"
-        )
+        reason = "motions of two characters that may touch each other are not refined: expected one `touchable`"
+        raise KeyedError(("behaviour", "refine"), reason)
     return replace(scenario, spec=scenario.spec.model_copy(update={"behaviour": behaviour}))
 
 

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import json
+import logging
 import os
+import shutil
+import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from contact_invariant.character import behaviour_of
 from contact_invariant.timed_plan import TimedPlan
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
+
+_log = logging.getLogger(__name__)
 
 
 def cache_path(scenario: Scenario) -> Path:
@@ -52,16 +59,35 @@ def stored(scenario: Scenario) -> TimedPlan | None:
 def store(scenario: Scenario, plan: TimedPlan, *, passed: bool) -> Path:
     """Store the motion of a scenario, and return its file; `stored` returns only one that passed its audit.
 
+    Where the cache cannot be written, it is a temporary file, which this process removes at its end.
+
     Raises:
-        MultiQpError: it cannot be written.
+        MultiQpError: neither can be written.
     """
     path = cache_path(scenario)
     path = path if passed else path.with_suffix(".rejected.npz")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_suffix(f".{os.getpid()}.part")
+        return _saved(plan, path)
+    except OSError as error:
+        why = f"cannot store the motion in '{path}': {error.strerror or error}"
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="multi_qp_"))
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        _saved(plan, folder / path.name)
+    except OSError as error:
+        raise MultiQpError(f"{why}; nor in a temporary folder: {error.strerror or error}") from None
+    _log.warning("%s; it will be made again; XDG_CACHE_HOME names another place", why)
+    return folder / path.name
+
+
+def _saved(plan: TimedPlan, path: Path) -> Path:
+    """Save a motion, at once for other processes; leave nothing behind if that fails."""
+    partial = path.with_suffix(f".{os.getpid()}.part")
+    try:
         plan.save(partial)
         partial.replace(path)
-    except OSError as error:
-        raise MultiQpError(f"cannot store the motion in '{path}': {error.strerror}") from None
+    finally:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
     return path

@@ -16,7 +16,7 @@ from contact_invariant.capsules import owner
 from contact_invariant.character import Character, RigidBody, behaviour_of
 from contact_invariant.symbols import ca
 from multi_qp_scene.arrays import Array, Indices
-from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.errors import KeyedError
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.behaviour import StandTerm
@@ -115,7 +115,7 @@ class Surroundings:
         """
         faces = tuple(face for face in self.faces if face.name == name)
         if not faces:
-            raise MultiQpError(f"behaviour: '{name}' is no planar surface of the fixed environment")
+            raise KeyedError(("behaviour",), f"'{name}' is no planar surface of the fixed environment")
         return Surroundings(faces, ())
 
     def of(self, body: int, character: Character) -> Surroundings:
@@ -138,7 +138,7 @@ class Surroundings:
         """
         faces = list(self.weighted(p, margin))
         if not faces:
-            raise MultiQpError(f"behaviour: no surface of the surroundings has {2 * margin} m × {2 * margin} m")
+            raise KeyedError(("behaviour",), f"no surface of the surroundings has {2 * margin} m × {2 * margin} m")
         total, point, normal = 0, ca.SX.zeros(3), ca.SX.zeros(3)
         for eta, n, axis in faces:
             total, point, normal = total + eta, point + eta * n, normal + eta * axis
@@ -251,7 +251,7 @@ def surroundings_of(scene: Scene, *characters: str, prop: RigidBody | None = Non
     own = {*characters} if prop is None else {*characters, prop.name}
     others = [name for name in scene.subsystems if name not in own]
     if others:
-        raise MultiQpError(f"behaviour: expected its characters and fixed surroundings, found '{others[0]}' as well")
+        raise KeyedError(("behaviour",), f"expected its characters and fixed surroundings, found '{others[0]}' as well")
     data = scene.model.createData()
     pin.framesForwardKinematics(scene.model, data, scene.q0)
     geometry = scene.collision_model.createData()
@@ -270,13 +270,13 @@ def surroundings_of(scene: Scene, *characters: str, prop: RigidBody | None = Non
             continue
         faces[of_prop].append(rectangle(surface, frames[of_prop].inverse() * data.oMf[surface.frame_id]))
     if not faces[0]:
-        raise MultiQpError("behaviour: the surroundings have no planar surface to make contact with")
+        raise KeyedError(("behaviour",), "the surroundings have no planar surface to make contact with")
     for k, piece in enumerate(scene.collision_model.geometryObjects):
         owner = piece.name.split("/")[0]
         if owner in characters:
             continue
         if not isinstance(piece.geometry, coal.Box):
-            raise MultiQpError(f"behaviour: expected surroundings made of boxes, '{piece.name}' is another shape")
+            raise KeyedError(("behaviour",), f"expected surroundings made of boxes, '{piece.name}' is another shape")
         of_prop = owner in own
         pose = frames[of_prop].inverse() * geometry.oMg[k]
         solids[of_prop].append(SolidBox(pose, np.asarray(piece.geometry.halfSide).copy(), owner=owner))
@@ -309,7 +309,7 @@ def with_trunks(surroundings: Surroundings, scene: Scene, character: Character) 
         faces, solids = [], []
         for surface in (scene.surfaces[name] for name in names):
             if surface.kind != "planar" or owner(scene, surface.joint_id, moved) is not None:
-                raise MultiQpError(f"behaviour: '{surface.name}' cannot be touched: expected a planar one of the trunk")
+                raise KeyedError(("behaviour",), f"expected a planar surface of the trunk, got '{surface.name}'")
             faces.append(rectangle(surface, world * data.oMf[surface.frame_id]))
         for k, piece in enumerate(scene.collision_model.geometryObjects):
             of_trunk = piece.name.split("/")[0] == one.name and owner(scene, piece.parentJoint, moved) is None

@@ -19,6 +19,7 @@ from contact_invariant.motion import Motion
 from contact_invariant.postures import postures_of
 from contact_invariant.problem import SynthesisProblem
 from contact_invariant.quasi_newton import quasi_newton
+from contact_invariant.start_pose import check_contact_at_start
 from contact_invariant.surroundings import Surroundings, surroundings_of_behaviour
 from contact_invariant.timed_plan import rests_at
 from contact_invariant.whole_body import features_of
@@ -142,6 +143,7 @@ class Synthesiser:
         self._behaviour = behaviour_of(scenario)
         self.character: Character = character_of(scenario)
         surroundings = surroundings_of_behaviour(scenario, self.character)
+        check_contact_at_start(scenario, self.character, surroundings)
         self.problem = SynthesisProblem(self.character, surroundings, self._behaviour)
         self.problem.weights["balance"] = BALANCE
         q = scenario.scene.q0

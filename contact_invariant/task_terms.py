@@ -14,7 +14,7 @@ from contact_invariant.surroundings import Surroundings
 from contact_invariant.symbols import angular_velocity, ca, exponential_map
 from contact_invariant.touch import touch_of
 from multi_qp_scene.arrays import Array
-from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.errors import KeyedError
 from multi_qp_scene.schema.behaviour import (
     BehaviourSpec,
     CharacterTerm,
@@ -283,7 +283,7 @@ class TaskTerms:
 
     def _object_position(self, term: ObjectPositionTerm, at: SymbolicState) -> list[Feature]:
         if at.prop is None:
-            raise MultiQpError("behaviour: `object_position` without an `object`")
+            raise KeyedError(("behaviour",), "`object_position` without an `object`")
         found = [Feature("object at the target", "m", at.prop.p - ca.DM(term.target))]
         if term.upright:
             found.append(Feature("object upright", "rad", at.prop.R[:, 2] - ca.DM([0, 0, 1])))

@@ -146,9 +146,13 @@ class MotionPlayback(MotionGenerator):
         )
 
     def _plan_of_feet(self, plan: TimedPlan) -> FeetPlan:
-        """Return contacts and places of the feet."""
-        places = plan.x[:, 6 : 6 + 6 * self._limbs].reshape(len(plan.knots), self._limbs, 6)[:, self._feet, :3]
-        touched = plan.touched[:, self._feet] != ""
+        """Return contacts and places of the feet; those in contact are on their surface, not a gap above it."""
+        places = plan.x[:, 6 : 6 + 6 * self._limbs].reshape(len(plan.knots), self._limbs, 6)[:, self._feet, :3].copy()
+        scene, touched = self.scenario.scene, plan.touched[:, self._feet] != ""
+        for k, i in np.argwhere(touched):
+            face = scene.model.frames[scene.surfaces[str(plan.touched[k, self._feet[i]])].frame_id].placement
+            normal = face.rotation[:, 2]
+            places[k, i, 2] -= normal @ (places[k, i] - face.translation) / normal[2]
         return FeetPlan(plan.knots, touched, places, pressed(touched))
 
     def _play(self, plan: TimedPlan, start: tuple[Array, Array] | None = None) -> None:

@@ -6,8 +6,9 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
-from multi_qp_cli.options import add_scenario_options, load_from
+from multi_qp_cli.options import add_scenario_options, load_from, located_in
 from multi_qp_controller.contacts.contact_gap import check_start
+from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.pairs import watched_pairs
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.surface_fit import surface_fit
@@ -25,7 +26,7 @@ def run(options: argparse.Namespace) -> int:
     """Check one scenario; errors are raised."""
     scenario = load_from(options)
     check_start(scenario)
-    scene = scenario.scene
+    scene, lines = scenario.scene, list[str]()
     TouchMonitor(scenario).check_start(scene.initial_state())
     found = f"{len(scene.subsystems)} subsystems, {scene.nv} degrees of freedom, {scene.na} actuated"
     if scenario.spec.contact_sequence is not None:
@@ -35,6 +36,7 @@ def run(options: argparse.Namespace) -> int:
     elif scenario.spec.turns is not None:
         found += f", {scenario.spec.turns.count} turns for the contact planner"
     elif scenario.spec.behaviour is not None:
+        lines = _start_contacts(scenario)
         found += f", {len(scenario.spec.behaviour.terms)} task terms for the synthesis of a motion"
     elif scenario.spec.plan is None:
         pairs = watched_pairs(scene, scenario.spec.collisions)
@@ -45,9 +47,19 @@ def run(options: argparse.Namespace) -> int:
     else:
         found += ", a goal for the contact planner"
     print(f"{scenario.name}: valid; {found}")
-    for line in _surfaces(scenario):
+    for line in (*lines, *_surfaces(scenario)):
         print(f"  {line}")
     return 0
+
+
+def _start_contacts(scenario: Scenario) -> list[str]:
+    """Return a line for each effector of a behaviour in the start pose; without CasADi, none."""
+    try:
+        from contact_invariant.start_pose import start_contacts  # imports CasADi
+    except MultiQpError as error:
+        return [f"contacts of the start pose are not checked: {error}"]
+    with located_in(scenario):
+        return start_contacts(scenario)
 
 
 def _surfaces(scenario: Scenario) -> Iterator[str]:

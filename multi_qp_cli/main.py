@@ -92,7 +92,7 @@ def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
     parser = _Parser(
         prog="multi-qp",
         description="Whole-body control of several robots, objects and their environment by one quadratic program.",
-        epilog="Exit status: 0 goals reached, 1 goals not reached, 2 invalid arguments or file.",
+        epilog="Exit status: 0 goals reached by a healthy run, 1 not, 2 invalid arguments or file.",
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {_version()}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)

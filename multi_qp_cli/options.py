@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from multi_qp_controller.qp.choice import FORMULATION_NAMES, SOLVER_NAMES, choose
-from multi_qp_scene.errors import ConfigError, ConfigProblem, MultiQpError
+from multi_qp_scene.errors import ConfigError, ConfigProblem, KeyedError, MultiQpError
 from multi_qp_scene.executor import Executor, executor_of
 from multi_qp_scene.limits import check
 from multi_qp_scene.scenario import Scenario, load_scenario
@@ -48,6 +49,20 @@ def load_from(options: argparse.Namespace) -> Scenario:
         place = YamlDocument.load(scenario.path).location(("solver",))
         raise ConfigError([ConfigProblem(place, str(error))]) from None
     return scenario
+
+
+@contextmanager
+def located_in(scenario: Scenario) -> Iterator[None]:
+    """Add file and line to errors of a scenario's values that do not fit its scene.
+
+    Raises:
+        ConfigError: instead of such an error.
+    """
+    try:
+        yield
+    except KeyedError as error:
+        place = YamlDocument.load(scenario.path).location(error.key)
+        raise ConfigError([ConfigProblem(place, error.reason)]) from None
 
 
 def add_qp_options(parser: argparse.ArgumentParser) -> None:
@@ -135,7 +150,7 @@ def output_path(option: str, text: str | None, *, suffixes: tuple[str, ...] = ()
     """Return the output path of an option, checked before any work is done.
 
     Raises:
-        MultiQpError: when the folder does not exist, or the suffix is none of `suffixes`.
+        MultiQpError: when it cannot be written, or the suffix is none of `suffixes`.
     """
     if text is None:
         return None
@@ -146,6 +161,16 @@ def output_path(option: str, text: str | None, *, suffixes: tuple[str, ...] = ()
         raise MultiQpError(f"{option}: '{text}' is a folder, expected a file")
     if not path.absolute().parent.is_dir():
         raise MultiQpError(f"{option}: the folder '{path.parent}' does not exist")
+    existed = path.exists()
+    if existed and not path.is_file():  # a pipe, whose reader would take this for its end
+        return path
+    try:
+        with path.open("ab"):
+            pass
+        if not existed:
+            path.unlink()
+    except OSError as error:
+        raise MultiQpError(f"{option}: cannot write '{text}': {error.strerror}") from None
     return path
 
 

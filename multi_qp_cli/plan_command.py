@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multi_qp_cli.options import add_scenario_options, load_from, output_path
+from multi_qp_cli.options import add_scenario_options, load_from, located_in, output_path
 from multi_qp_cli.output import Console, figures_table, writing
 from multi_qp_cli.pictures import camera_of
 from multi_qp_cli.progress import run_progress, synthesis_progress
@@ -77,21 +78,21 @@ def _run_turns(scenario: Scenario, output: Path | None, picture: Path | None) ->
     return 0 if planned.sequence.complete else 1
 
 
-def with_plan(scenario: Scenario) -> tuple[Scenario, bool]:
-    """Return a scenario with states, generated if it has none, and whether they are what it asks for; print why not."""
+def with_plan(scenario: Scenario) -> tuple[Scenario, str]:
+    """Return a scenario with states, generated if it has none, and what they miss, "" if nothing; print it."""
     from motion_generation.state_generation import generate_states
 
     if scenario.spec.behaviour is None:
         answer = generate_states(scenario)
     else:
-        with run_progress(scenario.name) as bar:
+        with located_in(scenario), run_progress(scenario.name) as bar:
             answer = generate_states(scenario, progress=synthesis_progress(bar))
     console = Console(stderr=True)
     for note in answer.notes:
         console.print(note)
     if answer.failure:
         console.print(f"[bold]{answer.failure}[/bold]; it is run all the same")
-    return answer.scenario, not answer.failure
+    return answer.scenario, answer.failure
 
 
 def print_plan(name: str, plan: ContactPlan) -> None:
@@ -142,10 +143,10 @@ def draw_sheet(scenario: Scenario, postures: list[tuple[str, np.ndarray]], path:
 
     camera, pictures = camera_of(scenario), []
     for name, q in postures:
-        snapshot = Snapshot(0.0, q, name, "ok", 0.0)
+        snapshot = Snapshot(math.nan, q, name, "ok", 0.0)
         pictures.append(Image.fromarray(render_frame(scenario.scene, snapshot, camera=camera, width=400, height=300)))
     columns = min(5, len(pictures))
-    sheet = Image.new("RGB", (400 * columns, 300 * -(-len(pictures) // columns)))
+    sheet = Image.new("RGB", (400 * columns, 300 * -(-len(pictures) // columns)), "white")
     for number, image in enumerate(pictures):
         sheet.paste(image, (400 * (number % columns), 300 * (number // columns)))
     sheet.save(path)

@@ -28,6 +28,8 @@ def print_report(report: dict[str, Any]) -> None:
     verdict = "[green]reached[/green]" if reached_goals(report) else "[red]not reached[/red]"
     if not report["health"]["healthy"]:
         verdict += ", [red]not healthy[/red]"
+    if report.get("incomplete"):
+        verdict += f", but [red]{escape(report['incomplete'])}[/red]"
     console.print(f"[bold]{escape(report['scenario'])}[/bold]: goals {verdict}; {escape(report['ended'])}")
     if report["waited_for"]:
         console.print(f"  {report['waited_for']}", markup=False)

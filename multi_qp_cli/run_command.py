@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the scenario and return the exit status."""
     _check(options)
     paths = _Outputs(options)
-    scenario, complete = with_plan(load_from(options))
+    scenario, incomplete = with_plan(load_from(options))
     scenario = with_mismatch(scenario, mismatch_from(options, scenario.spec.mismatch))
     failures = Failures()
     with _recorder(paths.record, scenario, options, failures) as recorder:
@@ -80,10 +80,11 @@ def run(options: argparse.Namespace) -> int:
             result, snapshots, scenario = session.execute()
     if recorder is not None:
         result.report["recording"] = recorder.report()
+    result.report["incomplete"] = incomplete or None
     print_report(result.report)
     paths.write(result, scenario, snapshots, options, failures)
     failures.raise_if_any()
-    return 0 if result.succeeded and complete else 1
+    return 0 if result.succeeded and not incomplete else 1
 
 
 def _check(options: argparse.Namespace) -> None:

@@ -16,6 +16,7 @@ from multi_qp_cli.options import (
     add_scenario_options,
     executor_from,
     load_from,
+    located_in,
     name_for_workers,
     output_path,
     parameters_from,
@@ -92,15 +93,22 @@ def run(options: argparse.Namespace) -> int:
         options.refine or None,
     )
     if options.seeds is None:
-        options.jobs = options.jobs or 1
+        options.jobs = 1 if options.jobs is None else options.jobs
         seeds = range(behaviour.seed, behaviour.seed + behaviour.starts)
     else:
         seeds = range(options.seed, options.seed + options.seeds)
-    if options.refine:
-        scenario = with_refinement(scenario, True)
-    starts, lost = _starts(options, [replace(first, seed=seed) for seed in seeds])
+    with located_in(scenario):
+        if options.refine:
+            scenario = with_refinement(scenario, True)
+        starts, lost = _starts(options, [replace(first, seed=seed) for seed in seeds])
     chosen = best(starts)
     _print(scenario.name, starts, lost, chosen)
+    as_run = options.seeds is None and options.method == "lm" and behaviour == behaviour_of(scenario)
+    if chosen.passed and as_run and behaviour.online is None:
+        from contact_invariant.store import store
+
+        store(scenario, first.starts.plan(chosen), passed=True)
+        Console().print(f"stored: `multi-qp run {options.scenario}` carries it out", markup=False)
     if (path := paths["json"]) is not None:
         write_json(path, _data(scenario.name, starts))
     if (path := paths["plot"]) is not None:

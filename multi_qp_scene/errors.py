@@ -28,6 +28,24 @@ class MultiQpError(Exception):
         return printable(super().__str__())
 
 
+class KeyedError(MultiQpError):
+    """Value of a scenario that does not fit its scene.
+
+    Attributes:
+        key: path of the value in the scenario file.
+        reason: message without the key.
+    """
+
+    def __init__(self, key: KeyPath, reason: str) -> None:
+        """Store key and reason; the message is formatted on demand."""
+        self.key, self.reason = key, reason
+        super().__init__(key, reason)
+
+    def __str__(self) -> str:
+        """`<key>: <reason>`."""
+        return printable(f"{shown_key(self.key)}: {self.reason}")
+
+
 class ArgumentError(MultiQpError, ValueError):
     """Invalid argument of a function."""
 

@@ -123,6 +123,8 @@ def _urdf_path(name: str, beside: Path) -> Path:
     local = beside.parent / name
     if is_file(local):
         return local
+    if local.is_dir():
+        raise MultiQpError(f"expected a URDF, '{name}' is a folder")
     try:
         return find_resource(f"urdf/{name}")
     except MultiQpError:

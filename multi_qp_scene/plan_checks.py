@@ -6,10 +6,22 @@ import fnmatch
 from collections.abc import Collection
 
 from multi_qp_scene.checks import Key, ScenarioChecker
-from multi_qp_scene.schema.behaviour import BehaviourSpec, CharacterSpec, ObjectSpec
+from multi_qp_scene.schema.behaviour import (
+    BehaviourSpec,
+    CharacterSpec,
+    DirectionTerm,
+    HandstandTerm,
+    ObjectPositionTerm,
+    ObjectSpec,
+    PositionTerm,
+    StrikeTerm,
+)
 from multi_qp_scene.schema.name_of import check_names
 from multi_qp_scene.schema.plan import PlanGoalSpec, PlanSpec
 from multi_qp_scene.schema.turns import TurnsSpec
+
+#: Terms of which two with different values at the same time contradict each other.
+SINGLE = (PositionTerm, DirectionTerm, StrikeTerm, ObjectPositionTerm)
 
 
 def check_plan(plan: PlanSpec, scenario: ScenarioChecker) -> None:
@@ -68,7 +80,7 @@ def check_behaviour(behaviour: BehaviourSpec, scenario: ScenarioChecker) -> None
         _check_partner(behaviour, behaviour.partner, scenario)
     if behaviour.partner is None and behaviour.touchable:
         scenario.report_error(("behaviour", "touchable"), "there is no `partner` that could touch it")
-    if behaviour.refine and not behaviour.refinable:
+    elif behaviour.refine and not behaviour.refinable:
         message = "motions of two characters that may touch each other are not refined: expected one `touchable`"
         scenario.report_error(("behaviour", "refine"), message)
     for key, what in (("torque_limits", "static torques need"), ("balanced", "it needs")):
@@ -81,6 +93,7 @@ def check_behaviour(behaviour: BehaviourSpec, scenario: ScenarioChecker) -> None
     if behaviour.object is not None:
         check_names(behaviour.object, scenario, ("behaviour", "object"), local)
         _check_object(behaviour, behaviour.object, local["effector"], scenario)
+    given: dict[tuple[object, ...], int] = {}
     for k, term in enumerate(behaviour.terms):
         if term.type == "object_position" and behaviour.object is None:
             scenario.report_error(("behaviour", "terms", k), "there is no `object`")
@@ -88,6 +101,15 @@ def check_behaviour(behaviour: BehaviourSpec, scenario: ScenarioChecker) -> None
         if term.phase is not None and term.phase > behaviour.phases:
             message = f"there are only {behaviour.phases} phases, got {term.phase}"
             scenario.report_error(("behaviour", "terms", k, "phase"), message)
+        if isinstance(term, HandstandTerm) and (both := set(term.hands) & set(term.feet)):
+            scenario.report_error(("behaviour", "terms", k, "feet"), f"'{min(both)}' is one of the hands")
+        if isinstance(term, SINGLE) and term.weight >= 1.0:
+            of = getattr(term, "character", None) or getattr(term, "effector", behaviour.character)
+            if (first := given.setdefault((term.type, of, term.phase or behaviour.phases), k)) != k:
+                scenario.report_error(("behaviour", "terms", k), f"contradicts terms[{first}], of the same time")
+    if behaviour.terms and all(term.weight < 1.0 for term in behaviour.terms):
+        message = "expected a term with a weight of at least 1: others are preferences, which no audit judges"
+        scenario.report_error(("behaviour", "terms"), message)
     if behaviour.online is not None:
         targets = [term for term in behaviour.terms if term.type == "position"]
         if len(targets) != 1 or targets[0].phase is not None or len(targets[0].target) != 2:
@@ -103,11 +125,17 @@ def _check_character(character: CharacterSpec, key: Key, scenario: ScenarioCheck
     if name not in names.moving or name in names.unreadable:
         return
     own = scenario.surfaces_of(name)
+    owners: dict[str, str] = {}
     for effector, spec in character.effectors.items():
-        scenario.known((*key, "effectors", effector, "surface"), "surface", spec.surface, own)
+        place = (*key, "effectors", effector, "surface")
+        scenario.known(place, "surface", spec.surface, own)
+        if (other := owners.setdefault(spec.surface, effector)) != effector:
+            scenario.report_error(place, f"'{spec.surface}' is the surface of the effector '{other}'")
         if spec.joined is not None:
             free = {name for name, one in character.effectors.items() if one.joined is None and name != effector}
             scenario.known((*key, "effectors", effector, "joined"), "effector", spec.joined, free)
+    if not any(spec.supports for spec in character.effectors.values()):
+        scenario.report_error((*key, "effectors"), "expected an effector that `supports` the character")
     check_names(character, scenario, key, {"surface": own})
     scenario.known((*key, "posture"), "posture", character.posture, names.postures[name])
     if name not in names.floating:
@@ -132,7 +160,7 @@ def _check_object(
     key: Key = ("behaviour", "object")
     names = scenario.names
     characters = {character.character for character in behaviour.characters}
-    scenario.known((*key, "subsystem"), "subsystem", prop.subsystem, names.moving - characters)
+    scenario.known((*key, "subsystem"), "other subsystem", prop.subsystem, names.moving - characters)
     if prop.subsystem in names.moving and prop.subsystem not in names.unreadable:
         if prop.subsystem not in names.floating:
             scenario.report_error((*key, "subsystem"), "expected an object with a floating base")

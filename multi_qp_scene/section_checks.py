@@ -152,6 +152,9 @@ def _check_states(scenario: ScenarioChecker) -> None:
     if scenario.spec.behaviour is not None:
         check_behaviour(scenario.spec.behaviour, scenario)
     writers = [key_name for key_name in ("plan", "contact_sequence", "turns", "behaviour") if key_name in top]
+    for section in writers:
+        if top[section] is None:
+            scenario.report_error((section,), "expected a mapping, got nothing (null)")
     if len(writers) > 1:
         scenario.report_error((writers[1],), f"give either `{writers[0]}` or `{writers[1]}`: both write the states")
     for key_name in ("initial_state", "states"):

@@ -16,6 +16,8 @@ from multi_qp_scene.surfaces import FITTING, Surface
 #: Distance of the points around a point surface at which its shape must recede from the tangent plane, and by how much
 #: at least in one direction [m].
 _AROUND, _RECEDES = 0.01, 1e-4
+#: Distance along z at which a point of an inward surface is inside of the shapes, and outside against z; how far [m].
+_ALONG, _CLEARLY = 0.005, 1e-3
 
 
 @dataclass(frozen=True)
@@ -27,11 +29,13 @@ class SurfaceFit:
             without shapes.
         meshes: whether one of the nearest shapes is a mesh.
         flat: whether it is a point within a face of a shape, whose edges touch the ground as soon as the link tilts.
+        inward: whether its z axis points into the shapes.
     """
 
     distance: float
     meshes: bool
     flat: bool = False
+    inward: bool = False
 
     @property
     def fits(self) -> bool:
@@ -44,6 +48,8 @@ class SurfaceFit:
     def __str__(self) -> str:
         if math.isinf(self.distance):
             return "its link has no collision shape"
+        if self.inward:
+            return "its z axis points into the collision shapes of its link: expected outward"
         if self.flat:
             return "a point within a face of the collision shapes of its link"
         return f"{1e3 * self.distance:.1f} mm from the collision {'mesh' if self.meshes else 'shapes'} of its link"
@@ -61,10 +67,12 @@ def surface_fit(scene: Scene, surface: Surface) -> SurfaceFit:
     shapes = [(_convex(item), item.placement, _is_mesh(item)) for item in pieces]
     worst, meshes = 0.0, False
 
-    def nearest(point: Array) -> tuple[float, bool]:
+    def signed(point: Array) -> list[tuple[float, bool]]:
         at = pin.SE3(np.eye(3), placement.act(point))
-        distances = [(abs(_distance(shape, place, at)), mesh) for shape, place, mesh in shapes]
-        return min(distances, default=(math.inf, False))
+        return [(_distance(shape, place, at), mesh) for shape, place, mesh in shapes]
+
+    def nearest(point: Array) -> tuple[float, bool]:
+        return min(((abs(distance), mesh) for distance, mesh in signed(point)), default=(math.inf, False))
 
     # the middle too: the corners may lie on the sides of a shape that protrudes
     for point in (*surface.points, surface.points.mean(axis=0)):
@@ -74,7 +82,9 @@ def surface_fit(scene: Scene, surface: Surface) -> SurfaceFit:
     if surface.kind == "point":
         around = surface.points[0] + _AROUND * np.array([[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0]])
         flat = max(nearest(point)[0] for point in around) < _RECEDES
-    return SurfaceFit(worst, meshes, flat)
+    middle, along = surface.points.mean(axis=0), np.array([0.0, 0.0, _ALONG])
+    ahead, behind = (min((d for d, _ in signed(middle + way)), default=0.0) for way in (along, -along))
+    return SurfaceFit(worst, meshes, flat, inward=ahead < -_CLEARLY and behind > _CLEARLY)
 
 
 def _is_mesh(item: pin.GeometryObject) -> bool:

@@ -145,7 +145,7 @@ def _message(expected: Expectation, details: ErrorDetails) -> str:
     if kind == "finite_number":
         return f"expected a finite number, got {shown_value(value)}"
     if kind in _LENGTH_ERRORS and isinstance(value, list | dict):
-        return f"expected {described(expected)}, got {len(value)}"
+        return f"expected {described(expected)}, got {len(value) or shown_value(value)}"
     if kind in _DESCRIBED_ERRORS or kind.endswith(("_type", "_parsing")):
         return f"expected {described(expected)}, got {shown_value(value)}"
     text = details["msg"][:1].lower() + details["msg"][1:]

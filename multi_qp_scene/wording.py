@@ -41,9 +41,9 @@ def shown_value(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, dict):
-        return "a mapping"
+        return "a mapping" if value else "an empty mapping"
     if isinstance(value, list):
-        return f"a list of {len(value)}"
+        return f"a list of {len(value)}" if value else "an empty list"
     if isinstance(value, int) and abs(value) >= 2**63:
         return "a large integer"  # Python's limit of integer to text conversion
     return shortened(repr(value), 60)
@@ -68,9 +68,9 @@ def _described_text(expected: Expectation) -> str:
 
 def _described_number(expected: Expectation, noun: str, *, many: bool) -> str:
     above, least, below, most = map(expected.constraint, ("gt", "ge", "lt", "le"))
-    adjective, tail = "", ""
+    adjective, tail = "even " if expected.constraint("multiple_of") == 2 else "", ""
     if above is not None and below is None and above == 0:
-        adjective, tail = "positive ", "" if most is None else f" of at most {most:g}"
+        adjective, tail = f"{adjective}positive ", "" if most is None else f" of at most {most:g}"
     elif least is not None and most is not None:
         tail = f" from {least:g} to {most:g}"
     else:
@@ -79,7 +79,7 @@ def _described_number(expected: Expectation, noun: str, *, many: bool) -> str:
         tail = " " + " and ".join(limits) if limits else ""
     if many:
         return f"{adjective}{noun}s{tail}"
-    article = "an" if not adjective and noun == "integer" else "a"
+    article = "an" if (adjective or noun)[0] in "ei" else "a"
     return f"{article} {adjective}{noun}{tail}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +19,7 @@ class Caption:
 
     Attributes:
         state: name of the FSM state.
-        time: [s].
+        time: [s]; NaN for a picture of no time.
         status: shown in colour beside the state, unless empty.
         color: of the status, (3,) in [0, 1].
     """
@@ -45,11 +46,12 @@ def draw_caption(pixels: NDArray[np.uint8], caption: Caption) -> None:
     if caption.status:
         ink = _bytes(caption.color)
         right = _pill(draw, caption.status, font, left=right + size // 3, bottom=bottom, ink=ink, size=size)
-    time = f"{caption.time:.2f} s"
-    left = width - margin - draw.textlength(time, font=font) - size
-    if left < right + size // 3:  # a long name in a small picture
-        bottom -= 2 * size
-    _pill(draw, time, font, left=round(left), bottom=bottom, ink=INK, size=size)
+    if math.isfinite(caption.time):
+        time = f"{caption.time:.2f} s"
+        left = width - margin - draw.textlength(time, font=font) - size
+        if left < right + size // 3:  # a long name in a small picture
+            bottom -= 2 * size
+        _pill(draw, time, font, left=round(left), bottom=bottom, ink=INK, size=size)
     strip[:] = np.asarray(Image.alpha_composite(picture, layer).convert("RGB"))
 
 

@@ -11,7 +11,6 @@ from multi_qp_scene.limits import Within
 from multi_qp_scene.schema.common import (
     Angle,
     Coordinate,
-    Duration,
     Fraction,
     Friction,
     NonNegative,
@@ -303,7 +302,7 @@ class BehaviourSpec(CharacterSpec):
     partner: CharacterSpec | None = None
     object: ObjectSpec | None = None
     phases: Annotated[int, Field(ge=1, le=40)] = 10
-    phase_duration: Duration = 0.5
+    phase_duration: Annotated[float, Field(gt=0, le=10)] = 0.5
     duration_factor: Annotated[float, Field(ge=1, le=4)] = 1.0
     samples: Annotated[int, Field(ge=8, le=40, multiple_of=2)] = 8
     path_samples: Annotated[int, Field(ge=8, le=80, multiple_of=2)] = 20

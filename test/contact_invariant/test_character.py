@@ -199,3 +199,43 @@ def test_names_and_phases_are_checked_with_their_lines(behaviour):
         behaviour(posture="half_siting", terms=terms)
     message = str(caught.value)
     assert "rihgt_foot" in message and "half_siting" in message and "there are only 2 phases, got 3" in message
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"terms": "{type: position, target: [1, 0]}, {type: position, target: [2, 0]}"}, "[2]: contradicts terms[1]"),
+        ({"terms": "{type: handstand, hands: [left_foot], feet: [left_foot]}"}, "'left_foot' is one of the hands"),
+        (
+            {"effectors": "{left_foot: {surface: left_sole}, right_foot: {surface: left_sole}}"},
+            "effectors.right_foot.surface: 'left_sole' is the surface of the effector 'left_foot'",
+        ),
+        ({"options": "samples: 9"}, "behaviour.samples: expected an even integer from 8 to 40, got 9"),
+        ({"options": "phase_duration: 500"}, "expected a positive number of at most 10, got 500"),
+    ],
+)  # fmt: skip
+def test_what_makes_no_sense_is_refused(behaviour, given, message):
+    with pytest.raises(MultiQpError) as caught:
+        behaviour(**given)
+    assert message in str(caught.value)
+
+
+def test_two_places_of_which_one_is_a_preference_are_allowed(behaviour):
+    behaviour(terms="{type: position, target: [1, 0]}, {type: position, target: [2, 0], weight: 0.5}")
+
+
+def test_a_character_without_support_and_a_behaviour_of_preferences_are_refused(behaviour, refusal):
+    path = behaviour(
+        effectors="{left_foot: {surface: left_sole, supports: 1}, right_foot: {surface: right_sole, supports: 0}}"
+    ).path
+    message = refusal(path, "supports: 1", "supports: 0")
+    assert message.endswith("behaviour.effectors: expected an effector that `supports` the character")
+    message = refusal(path, "feet: [left_foot, right_foot]", "feet: [left_foot], weight: 0.5")
+    assert "behaviour.terms: expected a term with a weight of at least 1" in message
+
+
+def test_a_section_without_content_is_named(behaviour, refusal):
+    path = behaviour().path
+    text = path.read_text()
+    message = refusal(path, text[text.index("behaviour:") :], "behaviour:\n")
+    assert message.endswith("behaviour: expected a mapping, got nothing (null)")

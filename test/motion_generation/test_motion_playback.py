@@ -227,11 +227,11 @@ def test_behaviours_are_carried_out(name, backend, tmp_path, monkeypatch):
 def test_a_passage_on_a_diagonal_needs_the_gains_of_its_plan(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     file = Path(__file__).parents[1] / "contact_invariant" / "short_quadruped_walk.yaml"
-    scenario = load_scenario(str(file), seed=3)
+    scenario = load_scenario(str(file), seed=6)
     assert synthesise_scenario(scenario).passed
     (path,) = tmp_path.glob("multi_qp_controller/motions/*.npz")
     plan, other = TimedPlan.load(path), tmp_path / "without.npz"
-    push = PushSpec(link="humanoid/torso", force=600.0, at=0.7, duration=0.2)
+    push = PushSpec(link="quadruped/base_link", direction=(0.0, 1.0, 0.0), force=20.0, duration=0.1, at=1.0)
     pushed = replace(scenario, spec=scenario.spec.model_copy(update={"mismatch": MismatchSpec(pushes=[push])}))
     assert run_scenario(with_motion(pushed, plan, path), backend="mujoco").succeeded
     without = replace(plan, gains=plan.gains[:0])

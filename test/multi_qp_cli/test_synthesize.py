@@ -1,10 +1,16 @@
 """The command `multi-qp synthesize`."""
 
 import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
 
 from multi_qp_cli.main import BAD_INPUT, GOALS_MISSED, SUCCESS, main
+from multi_qp_cli.plan_command import with_plan
 from multi_qp_scene.resources import scenario_path
 
 
@@ -69,3 +75,106 @@ def test_a_character_without_patches_is_bad_input(tmp_path, capsys):
     path.write_text(HUMANOID.replace("{left_foot: {surface: left_sole}, right_foot: {surface: right_sole}}", "{}"))
     assert main(["synthesize", str(path)]) == BAD_INPUT
     assert "none.yaml:9: behaviour.effectors: expected a mapping of names" in capsys.readouterr().err
+
+
+@pytest.fixture
+def stands(tmp_path, monkeypatch):
+    """Return the file of a humanoid that stands for two phases, which is made in a second."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    path = tmp_path / "stands.yaml"
+    terms = "terms: [{type: stand, feet: [left_foot, right_foot]}]"
+    text = HUMANOID.replace("terms: [{type: position, target: [0, 0, 10]}]", terms)
+    path.write_text(text.replace("phases: 4", "phases: 2").replace(", wall: {box: [0.4, 3.0, 3.0], pose: {", "#"))
+    path.write_text(path.read_text().replace("#xyz: [1.2, 0, 1.5]}}", ""))
+    return path
+
+
+def test_what_it_makes_is_carried_out_by_run(stands, capsys):
+    assert main(["synthesize", str(stands)]) == SUCCESS
+    assert f"stored:`multi-qprun{stands}`" in "".join(capsys.readouterr().out.split())  # lines are wrapped
+    assert main(["run", str(stands), "--headless"]) == SUCCESS
+    assert "the motion of an earlier synthesis is used" in capsys.readouterr().err
+    assert main(["synthesize", str(stands), "--seeds", "1", "--jobs", "1"]) == SUCCESS  # perhaps not what `run` makes
+    assert "stored" not in capsys.readouterr().out
+
+
+def test_a_motion_that_cannot_be_stored_is_carried_out(stands, tmp_path, monkeypatch, capsys, caplog):
+    (tmp_path / "cache").write_text("a file")
+    assert main(["run", str(stands), "--headless"]) == SUCCESS
+    assert "goals reached" in capsys.readouterr().out
+    assert "cannot store the motion in" in caplog.text and "Not a directory" in caplog.text
+
+
+def test_a_folder_in_place_of_a_stored_motion_leaves_no_partial_file(stands, tmp_path, caplog):
+    assert main(["synthesize", str(stands)]) == SUCCESS
+    (stored,) = (tmp_path / "cache").rglob("*.npz")
+    stored.unlink()
+    stored.mkdir()
+    assert main(["synthesize", str(stands)]) == SUCCESS
+    assert "Is a directory" in caplog.text
+    assert list(stored.parent.iterdir()) == [stored]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_workers_end_with_it(stands, number):
+    stands.write_text(stands.read_text().replace("phases: 2", "phases: 20"))
+    command = [sys.executable, "-m", "multi_qp_cli", "synthesize", str(stands), "--seeds", "4", "--jobs", "2"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
+
+    def members():
+        listed = subprocess.run(["ps", "-e", "-o", "pgid=,stat="], capture_output=True, text=True, check=True).stdout
+        rows = [line.split() for line in listed.splitlines()]
+        return sum(int(group) == process.pid and not state.startswith("Z") for group, state in rows)
+
+    def until(condition):
+        deadline = time.monotonic() + 60.0
+        while not condition() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert condition()
+
+    until(lambda: members() >= 3 or process.poll() is not None)
+    process.send_signal(number)
+    _, error = process.communicate(timeout=60)  # both pipes are closed: no worker has them open
+    assert process.returncode == GOALS_MISSED and error.decode().splitlines()[-1] == "multi-qp: interrupted"
+    until(lambda: members() == 0)
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="without a folder that nothing can be written to")
+def test_outputs_that_cannot_be_written_are_refused_before_the_work(stands, capsys):
+    assert main(["synthesize", str(stands), "--picture", "/proc/none.png"]) == BAD_INPUT
+    assert "--picture: cannot write '/proc/none.png'" in capsys.readouterr().err
+
+
+def test_jobs_are_counted_from_one(stands, capsys):
+    assert main(["synthesize", str(stands), "--jobs", "0"]) == BAD_INPUT
+    assert "--jobs: expected 1 or above, got 0" in capsys.readouterr().err
+
+
+def test_a_scene_that_does_not_fit_is_named_with_file_and_line(stands, capsys):
+    text = stands.read_text()
+    stands.write_text(text.replace("environment: {ground: {model: ground}}\n", "").replace(
+        "place: {surfaces: [left_sole, right_sole], onto: ground/floor}", "pose: {xyz: [0, 0, 1]}"))  # fmt: skip
+    for command in (["check"], ["synthesize"], ["run", "--headless"]):
+        assert main([*command, str(stands)]) == BAD_INPUT
+        error = capsys.readouterr().err
+        assert "stands.yaml:5: behaviour: the surroundings have no planar surface" in error, command
+
+
+def test_check_says_what_is_in_contact_at_the_start(stands, capsys):
+    assert main(["check", str(stands)]) == SUCCESS
+    assert "effector left_foot: in contact at the start, 0.0 mm from ground/floor" in capsys.readouterr().out
+    placed = "place: {surfaces: [left_sole, right_sole], onto: ground/floor}"
+    stands.write_text(stands.read_text().replace(placed, "pose: {xyz: [0, 0, 1.5]}"))
+    for command in ("check", "synthesize"):
+        assert main([command, str(stands)]) == BAD_INPUT
+        error = capsys.readouterr().err
+        assert "behaviour.effectors: none is in contact in the start pose; 'left_foot' is 0.7" in error, command
+
+
+def test_what_a_generated_motion_misses_is_in_headline_and_report(stands, tmp_path, monkeypatch, capsys):
+    assert main(["synthesize", str(stands)]) == SUCCESS
+    monkeypatch.setattr("multi_qp_cli.run_command.with_plan", lambda scenario: (with_plan(scenario)[0], "it leans"))
+    report = tmp_path / "report.json"
+    assert main(["run", str(stands), "--headless", "--report", str(report)]) == GOALS_MISSED
+    assert "goals reached, but it leans; completed" in capsys.readouterr().out
+    assert json.loads(report.read_text())["incomplete"] == "it leans"

@@ -96,7 +96,7 @@ from: there
         ("enabled:", "enabled: expected true or false, got nothing (null)"),
         ("mode: fsat", "mode: unknown value 'fsat'; did you mean 'fast'? (values: fast, slow)"),
         ("mode: 3", "mode: expected one of 'fast', 'slow', got 3"),
-        ("links: []", "links: expected a list of strings (at least 1), got 0"),
+        ("links: []", "links: expected a list of strings (at least 1), got an empty list"),
         ("links: base", "links: expected a list of strings (at least 1), got 'base'"),
         ("posture: 3", "posture: expected text or a mapping of names to numbers, got 3"),
         ("posture: {a: b, c: 1}", "posture.a: expected a number, got 'b'"),

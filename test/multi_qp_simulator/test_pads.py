@@ -70,6 +70,19 @@ def test_check_says_it_for_each_surface(write, capsys):
     assert capsys.readouterr().out.endswith("surface brick/bottom: 0.0 mm from the collision shapes of its link\n")
 
 
+@pytest.mark.parametrize("surface", ["bottom", "corner"])
+def test_a_surface_that_faces_its_own_body_is_named(write, capsys, surface):
+    path = write(BOX.format(z=0.0))
+    model = path.with_name("brick.yaml")
+    lines = [line.replace(", rpy: [3.14159265359, 0, 0]", "") if surface in line else line
+             for line in model.read_text().splitlines()]  # fmt: skip
+    model.write_text("\n".join(lines))
+    scene = load_scenario(path).scene
+    fits = {name: surface_fit(scene, scene.surfaces[f"brick/{name}"]) for name in ("bottom", "corner")}
+    assert [name for name, fit in fits.items() if fit.inward] == [surface]
+    assert "its z axis points into the collision shapes of its link: expected outward" in str(fits[surface])
+
+
 def test_all_surfaces_of_the_shipped_robots_fit():
     scene = load_scenario("box").scene
     planar = [surface for surface in scene.surfaces.values() if surface.kind != "grasp"]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -185,3 +186,11 @@ def test_long_caption_in_a_small_picture_does_not_cover_the_time():
     row = np.flatnonzero(bright[0].any(axis=1))
     assert not bright[0][: row[0]].any()
     assert bright[1][: row[0] - 2, 100:].any()  # the time is one line higher
+
+
+def test_a_picture_of_no_time_has_none_in_its_caption():
+    picture = np.full((120, 160, 3), 100, dtype=np.uint8)
+    draw_caption(picture, Caption("", math.nan))
+    assert (picture == 100).all()
+    draw_caption(picture, Caption("", 0.0))
+    assert not (picture == 100).all()
