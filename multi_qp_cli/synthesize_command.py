@@ -248,6 +248,7 @@ def _refined_data(start: Start) -> dict[str, Any] | None:
         "iterations": found.iterations,
         "seconds": found.seconds,
         "ended": found.ended,
+        "gap": found.gap,
         "effort": {"before": start.refined.before.effort, "after": start.refined.audit.effort},
         "before": start.refined.before.as_dict(),
         "audit": start.refined.audit.as_dict(),
