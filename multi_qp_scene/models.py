@@ -140,6 +140,8 @@ def _check_names(document: YamlDocument, spec: ModelFile, urdf: UrdfModel, probl
     for name, surface in spec.surfaces.items():
         if surface.link not in urdf.links:
             problems.unknown(document.location(("surfaces", name, "link")), "link", surface.link, urdf.links)
+        if "/" in name or " " in name:
+            problems.add(document.location(("surfaces", name)), f"the name '{name}' must not contain '/' or blanks")
         if name in frames:
             kind = "link" if name in urdf.links else "joint"
             problems.add(document.location(("surfaces", name)), f"'{name}' is already the name of a {kind}")

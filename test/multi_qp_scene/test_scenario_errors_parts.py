@@ -50,6 +50,14 @@ MISTAKES = {
         "surfaces.hand",
         "'hand' is already the name of a link",
     ),
+    "surface with a slash in its name": (
+        "arm.yaml",
+        "  palm: {",
+        "  left/palm: {type: point, link: hand}\n  palm: {",
+        "left/palm",
+        "surfaces.left/palm",
+        "the name 'left/palm' must not contain '/' or blanks",
+    ),
     "surface named like a joint": (
         "crate.yaml",
         "  side: {",
