@@ -105,10 +105,10 @@ def run(options: argparse.Namespace) -> int:
     _print(scenario.name, starts, lost, chosen)
     as_run = options.seeds is None and options.method == "lm" and behaviour == behaviour_of(scenario)
     if chosen.passed and as_run and behaviour.online is None:
-        from contact_invariant.store import store
+        from contact_invariant.store import cache_path, store
 
-        store(scenario, first.starts.plan(chosen), passed=True)
-        Console().print(f"stored: `multi-qp run {options.scenario}` carries it out", markup=False)
+        if store(scenario, first.starts.plan(chosen), passed=True) == cache_path(scenario):
+            Console().print(f"stored: `multi-qp run {options.scenario}` carries it out", markup=False)
     if (path := paths["json"]) is not None:
         write_json(path, _data(scenario.name, starts))
     if (path := paths["plot"]) is not None:
