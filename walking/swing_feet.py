@@ -19,6 +19,8 @@ CHOSEN = 0.4
 FOLLOW_SPEED = 0.6
 #: Part of the height of a swing up to which the end of a pitched sole stays low.
 ROLL = 0.6
+#: Height of known terrain on the way, above the place of lift-off, above which a foot stays level [m].
+LEVEL = 0.005
 #: Distance of a foot from its reference from which on it stays level in this step [m].
 OFF = 0.03
 #: Largest vertical speed of the planned landing where feet have to land slowly [m/s].
@@ -115,7 +117,8 @@ class SwingFeet:
             before, after, top = self._terrain.passing(foot, begin, goal[:3].copy(), yaw=yaw, lift=lift, apex=apex)
         elif unknown is not None:
             before, after, search, follow = unknown.rise, unknown.descent, unknown.search_speed, FOLLOW_SPEED
-        elif not (walk.recovering or walk.is_level or walk.error > URGENT):
+        climbs = self._terrain is not None and top > begin[2] + LEVEL
+        if unknown is None and not (climbs or walk.recovering or walk.is_level or walk.error > URGENT):
             pitch = self._pitch(foot, begin, goal)
         times, total = (remaining, elapsed), elapsed + remaining
         advance(

@@ -62,8 +62,8 @@ class GaitSpec(StrictModel):
         landing_speed: vertical speed of the planned landing; faster feet slip less in quick steps; at most 0.05 in
             steps that react to a push, and without measured forces [m/s].
         foot_pitch: pitch of a swing foot when it is highest, per distance that it swings ahead: heels lift first, and
-            toes backwards; less where the lower end of the sole would touch the ground, none with `treads`, on unknown
-            ground and in reactions to pushes [rad/m].
+            toes backwards; less where the lower end of the sole would touch the ground, none over `treads` higher than
+            the foot lifts off, on unknown ground and in reactions to pushes [rad/m].
         unknown_ground: swings onto ground of unknown height; not with `treads`.
     """
 

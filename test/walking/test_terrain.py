@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from walking.gait import Gait, WalkingRobot
+from walking.gait_state import SWING, Measured, Walk
 from walking.swing import SEARCH_SPEED, advance, resting
+from walking.swing_feet import SwingFeet
 from walking.terrain import MARGINS, Terrain
 
 SOLE = np.array([[-0.1, -0.05], [0.1, -0.05], [0.1, 0.05], [-0.1, 0.05]])
@@ -96,3 +99,39 @@ def test_a_swing_over_a_tread_touches_no_edge(ends):
 def test_patches_on_which_two_feet_may_stand():
     pairs = stairs().neighbours(0.2, 0.5)
     assert (0, 0) in pairs and (0, 1) in pairs and (1, 2) in pairs and (0, 2) not in pairs and (3, 1) not in pairs
+
+
+def swung(begin, goal, terrain):
+    """Return the references of a foot that swings between two places with pitch, (n, 3, 5)."""
+    robot = WalkingRobot(np.array([[0.0, 0.1], [0.0, -0.1]]), np.array([[0.1, 0.05]] * 2), 0.7, (0.6, 0.4), 0.14)
+    gait = Gait(groups=((0,), (1,)), foot_pitch=0.6, lift=0.04)
+    feet, other = SwingFeet(robot, gait, terrain, rise=0.2), np.array([0.0, -0.1, begin[2]])
+    walk = Walk(SWING, touchdown=0.4, in_contact=[False, True], patches=[-1, -1])
+    walk.lift_places, walk.landings = np.array([begin, other]), np.array([goal, other])
+    walk.swings, walk.place = np.array([resting(begin, 0.0), resting(other, 0.0)]), np.array([*goal[:2], 0.0])
+    references = []
+    for k in range(1, 80):
+        places = np.array([walk.swings[0][0, :3], other])
+        rest = np.zeros(2), np.zeros((2, 4)), None
+        feet.advance(walk, Measured(k * 0.005, np.zeros(3), np.zeros(3), np.zeros(3), places, *rest), 0.005)
+        references.append(walk.swings[0].copy())
+    return np.array(references)
+
+
+@pytest.mark.parametrize(
+    ("begin", "goal", "pitched"),
+    [
+        ((FIRST + 0.13, 0.1, RISE), (FIRST - 0.2, 0.1, 0.0), True),
+        ((-0.6, 0.1, 0.0), (-0.1, 0.1, 0.0), True),
+        ((0.2, 0.1, 0.0), (FIRST + 0.15, 0.1, RISE), False),
+    ],
+)
+def test_feet_pitch_on_the_way_down_and_on_the_level_but_not_upwards(begin, goal, pitched):
+    pitch = np.abs(swung(np.array(begin), np.array(goal), stairs())[:, 0, 4])
+    assert (pitch.max() > 0.1) == pitched and pitch[-1] < 0.01
+    assert pitched or pitch.max() == 0.0
+
+
+def test_feet_stay_level_over_a_tread_between_two_places():
+    curb = Terrain([box(-5, 5, -5, 5), box(0.25, 0.35, -1, 1)], [0.0, 0.05], [SOLE] * 2, [FOOT] * 2)
+    assert np.abs(swung(np.array([0.0, 0.1, 0.0]), np.array([0.6, 0.1, 0.0]), curb)[:, 0, 4]).max() == 0.0
