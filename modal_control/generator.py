@@ -87,7 +87,7 @@ class ModalGenerator(MotionGenerator):
         super().__init__(name, spec, scenario)
         self._spec, self._scenario, scene = spec, scenario, scenario.scene
         self._body = body = scene.subsystems[spec.subsystem]
-        self.time, self.multipliers, self.started_at = 0.0, np.zeros(12), 0.0
+        self.time, self.multipliers, self.started_at, self._missing = 0.0, np.zeros(12), 0.0, tuple[str, ...]()
         self.pace, self.blend, self.place = Pace(spec.speed, spec.slow_down), Blend(spec.blend, scene.nv), np.zeros(3)
         self.tracked = TrackedMotion(name, spec, scenario)
         self._lengths = None
@@ -183,6 +183,10 @@ class ModalGenerator(MotionGenerator):
         super().set_state(saved)
         self.tracked.put(displacement_of(self.place))
 
+    def missing(self) -> tuple[str, ...]:
+        """Return the contacts that the motion has planted, and that have not landed."""
+        return self._missing
+
     def update(self, now: GeneratorInput) -> GeneratorOutput:
         """Return contacts, rate of momentum, joint angles, and poses of surfaces in the air of this tick."""
         kinematics, footholds, time = now.kinematics, self.footholds, self.time
@@ -232,6 +236,8 @@ class ModalGenerator(MotionGenerator):
                     one.position + offset, one.rotation, twist, speed**2 * one.acceleration
                 )
         active = tuple(contact for contact, on in zip(self._contacts, footholds.on, strict=True) if on)
+        planted = self._paths.planted(time)
+        self._missing = tuple(name for name, on in zip(self._contacts, planted, strict=True) if on and name not in active)
         self.time = time + speed * now.dt
         return GeneratorOutput(active, references, done=bool(time >= self.tracked.duration - 1e-9))
 

@@ -71,7 +71,7 @@ class MotionPlayback(MotionGenerator):
             MultiQpError: when the file is no motion of this character, or a contact of it has no name.
         """
         super().__init__(name, spec, scenario)
-        self._spec, self.started_at = spec, 0.0
+        self._spec, self.started_at, self._missing = spec, 0.0, tuple[str, ...]()
         path = Path(spec.file)
         plan = TimedPlan.load(path if path.is_absolute() else scenario.path.parent / path)
         try:
@@ -224,6 +224,10 @@ class MotionPlayback(MotionGenerator):
         self.started_at = now.time
         self.feet.start()
 
+    def missing(self) -> tuple[str, ...]:
+        """Return the contacts of feet that should have landed and have not."""
+        return self._missing
+
     def update(self, now: GeneratorInput) -> GeneratorOutput:
         """Return contacts and references at this time of the motion."""
         plan, end = self.plan, float(self.plan.knots[-1])
@@ -263,6 +267,7 @@ class MotionPlayback(MotionGenerator):
             self._feedback.update(now.kinematics, t, phase, touching, moving=not over)
             self._feed_back(self._feedback, now.kinematics, references)
         names = self._names(phase, [k for k in range(len(self._feet)) if self.feet.on[k]])
+        self._missing = tuple(sorted(set(self._active[phase].values()) - set(names)))
         return GeneratorOutput(names, references, done=over)
 
     def _feed_back(self, feedback: PlanFeedback, kinematics: Kinematics, references: dict[str, Array]) -> None:

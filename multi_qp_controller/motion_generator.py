@@ -149,6 +149,10 @@ class MotionGenerator(Stateful, ABC):
     def start(self, now: GeneratorInput) -> None:  # noqa: B027  (optional)
         """Start in the first tick of a state; a generator that the state before has declared as well continues."""
 
+    def missing(self) -> tuple[str, ...]:
+        """Return the contacts that its motion has at present, and that are not made because nothing touches yet."""
+        return ()
+
     def followed(self) -> dict[str, Array]:
         """Return the configuration, (nq,), of each subsystem in the motion that it follows at present, for viewers."""
         return {}

@@ -18,7 +18,7 @@ _BOUNDED = (
     ("velocity_ratio", "velocity", "joint velocity / limit was", 1.0, ""),
     ("joint_limit_violation_rad", "joint_limits", "a joint was outside its limits by", 1e3, "mrad"),
 )
-#: Number of open contacts, and of overlapping pairs, that are named.
+#: Number of contacts, and of pairs of bodies, that are named.
 MOST_NAMED = 5
 
 
@@ -53,6 +53,13 @@ def _problems(report: Mapping[str, Any], bounds: HealthSpec, outside_at_start: f
         )
     if len(opened) > MOST_NAMED:
         yield f"{len(opened) - MOST_NAMED} more contacts were made with their surfaces apart"
+    for missed in report["contacts_missed"][:MOST_NAMED]:
+        yield (
+            f"contact '{missed['contact']}', planned from {missed['time']:.2f} to {missed['until']:.2f} s in "
+            f"'{missed['state']}', was not made: nothing touched"
+        )
+    if len(report["contacts_missed"]) > MOST_NAMED:
+        yield f"{len(report['contacts_missed']) - MOST_NAMED} more planned contacts were not made"
     deep = [touch for touch in report["touches"] if touch["overlap_m"] > bounds.overlap]
     for touch in deep[:MOST_NAMED]:
         first_body, second_body = touch["bodies"]

@@ -35,6 +35,8 @@ class ReportBuilder:
         self._points = {"planar": 0, "grasp": 0, "point": 0}
         self._counted: set[str] = set()
         self._contacts_made: list[dict[str, Any]] = []
+        self._missing: dict[str, dict[str, Any]] = {}
+        self._contacts_missed: list[dict[str, Any]] = []
         self._continued = {piece.unknown_part_of for piece in scenario.spec.environment.values()}
         self._failure: dict[str, Any] | None = None
         self.failures_in_a_row = 0
@@ -57,6 +59,7 @@ class ReportBuilder:
         for name in self._size:
             self._size[name] = max(self._size[name], getattr(diagnostics, name))
         contacts = self._controller.contacts
+        self._note_missing(command)
         if contacts.keys() != self._counted:
             self._note_new(command)
             self._counted = set(contacts)
@@ -85,6 +88,17 @@ class ReportBuilder:
                         ),
                     }
                 )
+
+    def _note_missing(self, command: Command) -> None:
+        """Store the planned contacts that end without having been made."""
+        missing = {name for one in self._controller.generators.values() for name in one.missing()}
+        for name in [name for name in self._missing if name not in missing]:
+            missed = self._missing.pop(name)
+            if name not in self._controller.contacts:  # it has not landed late
+                self._contacts_missed.append(missed)
+        for name in missing:
+            first = {"contact": name, "state": command.diagnostics.state, "time": command.time}
+            self._missing.setdefault(name, first)["until"] = command.time
 
     def _count_points(self) -> None:
         points = dict.fromkeys(self._points, 0)
@@ -144,6 +158,7 @@ class ReportBuilder:
             "settling_ms": _spread(self._post_update_ms),
             "realtime_factor": sim_time / wall_time,
             "contacts_made": self._contacts_made,
+            "contacts_missed": [*self._contacts_missed, *self._missing.values()],
             "states_visited": list(controller.machine.visited),
             "qp_failures": self._failures,
             "relaxed_ticks": self._relaxed,

@@ -147,6 +147,10 @@ def test_a_hand_that_a_motion_holds_to_the_air_does_not_land(folder, scenario, m
         "left_foot_on_ground_floor",
         "right_foot_on_ground_floor",
     }
+    (missed,) = report["contacts_missed"]
+    assert (missed["contact"], missed["state"]) == ("left_hand_on_ground_floor", "motion")
+    assert missed["time"] == pytest.approx(plan.knots[2], abs=0.006) and missed["until"] > plan.knots[-1]
+    assert not report["health"]["healthy"] and "was not made: nothing touched" in report["health"]["problems"][0]
 
 
 def test_a_foot_of_which_a_motion_plans_a_gap_lands_on_the_surface(folder, scenario, made):
@@ -158,6 +162,7 @@ def test_a_foot_of_which_a_motion_plans_a_gap_lands_on_the_surface(folder, scena
     report = run_scenario(with_motion(scenario, TimedPlan.load(folder / "gap.npz"), folder / "gap.npz")).report
     _, landing = [made for made in report["contacts_made"] if made["contact"] == "right_foot_on_ground_floor"]
     assert landing["gap_m"] < 0.002 and report["qp_failures"] == 0
+    assert report["contacts_missed"] == []  # late by the time that its descent takes
 
 
 def test_a_motion_of_another_character_is_refused(folder, scenario, made):

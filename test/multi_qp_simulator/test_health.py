@@ -161,6 +161,7 @@ REPORT = {
     "qp_failures": 0,
     "failure": None,
     "contacts_made": [],
+    "contacts_missed": [],
     "touches": [],
     "worst": {
         "contact_slip_m": 0.001,
@@ -210,6 +211,13 @@ def test_contacts_that_are_made_open_are_named():
     said = "contact 'sole' was made at 1.25 s in 'walk' with its surfaces 7.2 mm and 5.73° apart"
     assert named == [said + " (more than its tolerance)"] * 5
     assert rest == "2 more contacts were made with their surfaces apart"
+
+
+def test_planned_contacts_that_are_not_made_are_named():
+    missed = {"contact": "palm", "state": "motion", "time": 0.7, "until": 1.25}
+    *named, rest = health_of(REPORT | {"contacts_missed": [missed] * 6}, HealthSpec())["problems"]
+    said = "contact 'palm', planned from 0.70 to 1.25 s in 'motion', was not made: nothing touched"
+    assert named == [said] * 5 and rest == "1 more planned contacts were not made"
 
 
 @pytest.mark.parametrize("pair", [("box/box", "table/*"), ("table/*", "box/*")])

@@ -34,6 +34,7 @@ KEYS: dict[str, Any] = {
     "realtime_factor": float,
     "states_visited": list,
     "contacts_made": list,
+    "contacts_missed": list,
     "qp_failures": int,
     "relaxed_ticks": int,
     "failure": (dict, type(None)),
