@@ -10,7 +10,7 @@ import numpy as np
 
 from modal_control.surface_paths import SurfacePaths
 from motion_generation.body_shift import HORIZON, STEP, BodyShift
-from motion_generation.played_feet import CLOSE, DEEPEST, DESCENT, EARLY
+from motion_generation.played_feet import BELOW, CLOSE, DEEPEST, DESCENT, EARLY
 from motion_generation.step_correction import DISPLACING, FIXED, kept_apart, returning, step_correction
 from multi_qp_controller.references.minimum_jerk import minimum_jerk
 from multi_qp_scene.arrays import Array
@@ -271,7 +271,7 @@ class Footholds(Stateful):
 
     def _has_landed(self, i: int, forces: Sequence[float] | None, above: Sequence[float], *, planted: bool) -> bool:
         if forces is None and i not in self._grasps:
-            return above[i] <= (CLOSE if planted else -CLOSE)
+            return above[i] <= (CLOSE if planted else -BELOW)
         return not self._by_force or (forces is not None and forces[i] > self._touch_force)
 
     def swing(self, i: int, time: float, rate: float) -> tuple[Array, Array]:

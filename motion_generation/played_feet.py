@@ -25,8 +25,9 @@ EARLY = 0.12
 DESCENT, DEEPEST = 0.25, 0.05
 #: Part of the weight that is borne by a foot that touches: one that is lowered presses with 2 to 5 %.
 TOUCH = 0.015
-#: Without measured forces, a foot lands by this above the surface, or before its time by this below it [m].
-CLOSE = 0.001
+#: Without measured forces, a foot lands by this above the surface, or before its time from this below it on, by which
+#: quick feet are off their paths [m].
+CLOSE, BELOW = 0.001, 0.003
 #: Footholds are displaced from so long before the landing on [s]: over longer times, noise of the state would be
 #: amplified.
 AHEAD = 0.5
@@ -150,7 +151,7 @@ class PlayedFeet(Stateful):
                 if forces is not None:
                     touches = forces[i] > TOUCH * self._weight
                 else:
-                    touches = above <= (CLOSE if plan.touched[k, i] else -CLOSE)
+                    touches = above <= (CLOSE if plan.touched[k, i] else -BELOW)
                 if touches:
                     self.on[i], self.late[i], self.corrected[i] = 1.0, 0.0, 0.0
                     self.offsets[i] = places[i][:2] - plan.places[at, i, :2]
