@@ -236,8 +236,8 @@ class ModalGenerator(MotionGenerator):
                     one.position + offset, one.rotation, twist, speed**2 * one.acceleration
                 )
         active = tuple(contact for contact, on in zip(self._contacts, footholds.on, strict=True) if on)
-        planted = self._paths.planted(time)
-        self._missing = tuple(name for name, on in zip(self._contacts, planted, strict=True) if on and name not in active)
+        planted = zip(self._contacts, self._paths.planted(time), strict=True)
+        self._missing = tuple(contact for contact, on in planted if on and contact not in active)
         self.time = time + speed * now.dt
         return GeneratorOutput(active, references, done=bool(time >= self.tracked.duration - 1e-9))
 
