@@ -13,11 +13,12 @@ from contact_invariant.timed_plan import TimedPlan
 from contact_invariant.window import first_window, target_of
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.meeting_pairs import link_of
-from multi_qp_scene.pairs import UNLISTED_INFLUENCE, UNLISTED_SECURITY
+from multi_qp_scene.overlaps import OverlapSearch
+from multi_qp_scene.pairs import UNLISTED_INFLUENCE, UNLISTED_SECURITY, unlisted_pairs, watched_pairs
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.conditions import GeneratorConditionSpec
-from multi_qp_scene.schema.control import CollisionPairSpec
+from multi_qp_scene.schema.control import CollisionPairSpec, CollisionsSpec
 from multi_qp_scene.schema.generator_spec import GeneratorSpec
 from multi_qp_scene.schema.generators import MotionPlaybackSpec, MotionReplanningSpec
 from multi_qp_scene.schema.goals import TaskTermsGoal
@@ -131,10 +132,11 @@ def with_motion(scenario: Scenario, plan: TimedPlan, path: Path) -> Scenario:
     if behaviour.online is None:  # targets of later windows are not known yet
         goals = {"task": TaskTermsGoal(type="task_terms"), **goals}
     contacts = {**scenario.spec.contacts, **contacts}
-    pairs = [*scenario.spec.collisions.pairs, *_idle(scenario.scene, plan, contacts)]
+    collisions = scenario.spec.collisions
+    pairs = [*collisions.pairs, *_idle(scenario.scene, plan, contacts), *_close(scenario.scene, plan, collisions)]
     update = {
         "contacts": contacts,
-        "collisions": scenario.spec.collisions.model_copy(update={"pairs": pairs}),
+        "collisions": collisions.model_copy(update={"pairs": pairs}),
         "goals": goals,
         "states": states,
         "initial_state": "motion",
@@ -158,6 +160,30 @@ def _idle(scene: Scene, plan: TimedPlan, contacts: Mapping[str, ContactSpec]) ->
         for solid in solids
         if link not in touching
     ]
+
+
+def _close(scene: Scene, plan: TimedPlan, spec: CollisionsSpec) -> list[CollisionPairSpec]:
+    """Return pairs of links of one character that a motion leads closer than their damper allows; they may touch.
+
+    Of pairs that neither the scenario nor the model lists: chest and thigh, where a trunk is folded.
+    """
+    found = []
+    for name in plan.characters.tolist() if spec.self_pairs == "all" else ():
+        body = scene.subsystems[name]
+        unlisted = set(unlisted_pairs(scene, name))
+        watched = [pair for pair in watched_pairs(scene, spec) if pair.links in unlisted and pair.damper]
+        ends, security = (
+            [(pair.first, pair.second) for pair in watched],
+            max((p.security for p in watched), default=0.0),
+        )
+        search = OverlapSearch(scene.model, scene.collision_model, ends, margin=security)
+        q, close = scene.q0.copy(), set[int]()
+        for posture in plan.of(name).postures:
+            q[body.q_slice] = posture
+            close |= {k for k, distance in search.distances(q).items() if distance < watched[k].security}
+        bodies = dict.fromkeys(watched[k].links for k in sorted(close))
+        found += [CollisionPairSpec(bodies=pair, influence=UNLISTED_INFLUENCE, security=0.0) for pair in bodies]
+    return found
 
 
 def _faces(scenario: Scenario) -> list[str]:

@@ -18,6 +18,7 @@ from motion_generation.motion_playback import feet_of_plan
 from motion_generation.synthesised_states import synthesise_scenario, with_motion
 from multi_qp_controller.controller import Controller
 from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.pairs import watched_pairs
 from multi_qp_scene.scenario import load_scenario
 from multi_qp_scene.schema.behaviour import PositionTerm
 from multi_qp_scene.schema.mismatch import MismatchSpec, PushSpec
@@ -137,6 +138,26 @@ def test_links_that_make_no_contact_in_the_motion_keep_off_solids(folder, scenar
     assert pairs(props) == set()
 
 
+@pytest.mark.parametrize(("bent_by", "close"), [(0.8, False), (0.86, True)])
+def test_links_that_a_motion_leads_closer_than_their_damper_allows_may_touch(folder, made, bent_by, close):
+    """Chest and thigh are 4 and 0.6 mm apart; pairs that neither the file nor the model lists are kept 2 mm apart."""
+    plan, folded = (
+        TimedPlan.load(next(folder.glob("multi_qp_controller/motions/*.npz"))),
+        load_scenario("get_up_from_back"),
+    )
+    scene, limits = folded.scene, folded.scene.limits
+    joints, q = [scene.velocity_names[k] for k in limits.v_index], scene.q0.copy()
+    hip, chest = (joints.index(f"humanoid/{name}") for name in ("R_HIP_P", "CHEST_P"))
+    q[limits.q_index[hip]] += bent_by * (limits.lower[hip] - q[limits.q_index[hip]])
+    q[limits.q_index[chest]] = bent_by * limits.upper[chest]
+    written = with_motion(folded, replace(plan, postures=np.array([scene.q0, q, scene.q0])), folder / "folded.npz")
+    both = ("humanoid/chest_pitch_link", "humanoid/r_hip_pitch_link")
+    (pair,) = [one for one in watched_pairs(scene, written.spec.collisions) if one.links == both]
+    assert pair.security == (0.0 if close else 0.002) and pair.damper
+    others = {one.links: one.security for one in watched_pairs(scene, folded.spec.collisions) if one.links != both}
+    assert others.items() <= {one.links: one.security for one in watched_pairs(scene, written.spec.collisions)}.items()
+
+
 def test_a_hand_that_a_motion_holds_to_the_air_does_not_land(folder, scenario, made):
     plan = TimedPlan.load(next(folder.glob("multi_qp_controller/motions/*.npz")))
     touched = plan.touched.copy()
@@ -188,6 +209,7 @@ import sys
 sys.modules["casadi"] = None
 import motion_generation.motion_playback, motion_generation.synthesised_states
 from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.pairs import watched_pairs
 try:
     import contact_invariant.synthesis
 except MultiQpError as error:
