@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.yaml_document import located_in
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,8 @@ def generate_states(
     if spec.behaviour is not None:
         from motion_generation.synthesised_states import synthesise_scenario
 
-        made = synthesise_scenario(scenario, progress=progress)
+        with located_in(scenario.path):
+            made = synthesise_scenario(scenario, progress=progress)
         failure = "" if made.passed else f"the motion does not pass its audit: {made.missed}"
         notes = () if made.computed else ("the motion of an earlier synthesis is used",)
         return GeneratedStates(made.scenario, failure, notes)

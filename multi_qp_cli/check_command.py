@@ -6,12 +6,13 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
-from multi_qp_cli.options import add_scenario_options, load_from, located_in
+from multi_qp_cli.options import add_scenario_options, load_from
 from multi_qp_controller.contacts.contact_gap import check_start
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.pairs import watched_pairs
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.surface_fit import surface_fit
+from multi_qp_scene.yaml_document import located_in
 from multi_qp_simulator.touches import TouchMonitor
 
 
@@ -58,7 +59,7 @@ def _start_contacts(scenario: Scenario) -> list[str]:
         from contact_invariant.start_pose import start_contacts  # imports CasADi
     except MultiQpError as error:
         return [f"contacts of the start pose are not checked: {error}"]
-    with located_in(scenario):
+    with located_in(scenario.path):
         return start_contacts(scenario)
 
 

@@ -5,18 +5,17 @@ from __future__ import annotations
 import argparse
 import math
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from multi_qp_controller.qp.choice import FORMULATION_NAMES, SOLVER_NAMES, choose
-from multi_qp_scene.errors import ConfigError, ConfigProblem, KeyedError, MultiQpError
+from multi_qp_scene.errors import KeyedError, MultiQpError
 from multi_qp_scene.executor import Executor, executor_of
 from multi_qp_scene.limits import check
 from multi_qp_scene.scenario import Scenario, load_scenario
 from multi_qp_scene.suggestions import unknown_name
-from multi_qp_scene.yaml_document import YamlDocument
+from multi_qp_scene.yaml_document import located_in
 
 
 def add_scenario_options(parser: argparse.ArgumentParser) -> None:
@@ -46,23 +45,9 @@ def load_from(options: argparse.Namespace) -> Scenario:
     try:  # the scene package does not depend on the solvers
         choose((scenario.spec.formulation, scenario.spec.solver))
     except MultiQpError as error:
-        place = YamlDocument.load(scenario.path).location(("solver",))
-        raise ConfigError([ConfigProblem(place, str(error))]) from None
+        with located_in(scenario.path):
+            raise KeyedError(("solver",), str(error)) from None
     return scenario
-
-
-@contextmanager
-def located_in(scenario: Scenario) -> Iterator[None]:
-    """Add file and line to errors of a scenario's values that do not fit its scene.
-
-    Raises:
-        ConfigError: instead of such an error.
-    """
-    try:
-        yield
-    except KeyedError as error:
-        place = YamlDocument.load(scenario.path).location(error.key)
-        raise ConfigError([ConfigProblem(place, error.reason)]) from None
 
 
 def add_qp_options(parser: argparse.ArgumentParser) -> None:

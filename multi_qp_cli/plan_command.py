@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multi_qp_cli.options import add_scenario_options, load_from, located_in, output_path
+from multi_qp_cli.options import add_scenario_options, load_from, output_path
 from multi_qp_cli.output import Console, figures_table, writing
 from multi_qp_cli.pictures import camera_of
 from multi_qp_cli.progress import run_progress, synthesis_progress
@@ -85,7 +85,7 @@ def with_plan(scenario: Scenario) -> tuple[Scenario, str]:
     if scenario.spec.behaviour is None:
         answer = generate_states(scenario)
     else:
-        with located_in(scenario), run_progress(scenario.name) as bar:
+        with run_progress(scenario.name) as bar:
             answer = generate_states(scenario, progress=synthesis_progress(bar))
     console = Console(stderr=True)
     for note in answer.notes:

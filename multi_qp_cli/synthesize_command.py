@@ -16,7 +16,6 @@ from multi_qp_cli.options import (
     add_scenario_options,
     executor_from,
     load_from,
-    located_in,
     name_for_workers,
     output_path,
     parameters_from,
@@ -29,6 +28,7 @@ from multi_qp_controller.snapshot import Snapshot
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.executor import Lost, in_order
 from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.yaml_document import located_in
 
 if TYPE_CHECKING:  # CasADi is an optional dependency
     from contact_invariant.starts import Start, StartJob
@@ -97,7 +97,7 @@ def run(options: argparse.Namespace) -> int:
         seeds = range(behaviour.seed, behaviour.seed + behaviour.starts)
     else:
         seeds = range(options.seed, options.seed + options.seeds)
-    with located_in(scenario):
+    with located_in(scenario.path):
         if options.refine:
             scenario = with_refinement(scenario, True)
         starts, lost = _starts(options, [replace(first, seed=seed) for seed in seeds])

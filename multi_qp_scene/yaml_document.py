@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from multi_qp_scene.errors import ConfigError, ConfigProblem, KeyPath, Location, MultiQpError
+from multi_qp_scene.errors import ConfigError, ConfigProblem, KeyedError, KeyPath, Location, MultiQpError
 from multi_qp_scene.files import read_bytes
 from multi_qp_scene.former_names import present_name
 from multi_qp_scene.limits import excess, limit
@@ -92,6 +93,19 @@ class YamlDocument:
             if key[:length] in self._lines:
                 return Location(self.path, self._lines[key[:length]], key)
         return Location(self.path, self._lines[()], key)
+
+
+@contextmanager
+def located_in(path: Path) -> Iterator[None]:
+    """Add file and line to errors of values in a file.
+
+    Raises:
+        ConfigError: instead of a `KeyedError`.
+    """
+    try:
+        yield
+    except KeyedError as error:
+        raise ConfigError([ConfigProblem(YamlDocument.load(path).location(error.key), error.reason)]) from None
 
 
 class _Builder:

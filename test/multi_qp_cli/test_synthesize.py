@@ -11,6 +11,8 @@ import pytest
 
 from multi_qp_cli.main import BAD_INPUT, GOALS_MISSED, SUCCESS, main
 from multi_qp_cli.plan_command import with_plan
+from multi_qp_ros.parameters import load
+from multi_qp_scene.errors import ConfigError
 from multi_qp_scene.resources import scenario_path
 
 
@@ -159,6 +161,8 @@ def test_a_scene_that_does_not_fit_is_named_with_file_and_line(stands, capsys):
         assert main([*command, str(stands)]) == BAD_INPUT
         error = capsys.readouterr().err
         assert "stands.yaml:5: behaviour: the surroundings have no planar surface" in error, command
+    with pytest.raises(ConfigError, match="stands.yaml:5: behaviour: the surroundings"):  # a node of ROS
+        load({"scenario": str(stands), "set": "", "seed": 0})
 
 
 def test_check_says_what_is_in_contact_at_the_start(stands, capsys):
