@@ -46,7 +46,7 @@ def test_a_walk_goes_over_into_a_squat_by_torques_alone():
     log = result.log
     squat = log.state == "squat"
     assert log.q[squat, 0].min() > 3.0 and np.ptp(log.q[squat, 2]) > 0.1
-    # dampers keep the arms of the recording, whose trunk is narrower, off the torso: by 0.085 rad, without them 0.014
+    # dampers keep the arms off the torso, by 0.085 rad; without these pairs, all joints are within 0.05
     arms = ("L_SHOULDER_R", "R_SHOULDER_R")
     assert angle_errors(scenario, log, without=arms)[105:700].max() < 0.05
     assert angle_errors(scenario, log)[105:700].max() < 0.1
