@@ -18,7 +18,7 @@ from multi_qp_scene.pairs import UNLISTED_INFLUENCE, UNLISTED_SECURITY, unlisted
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.conditions import GeneratorConditionSpec
-from multi_qp_scene.schema.control import CollisionPairSpec, CollisionsSpec
+from multi_qp_scene.schema.control import CollisionPairSpec
 from multi_qp_scene.schema.generator_spec import GeneratorSpec
 from multi_qp_scene.schema.generators import MotionPlaybackSpec, MotionReplanningSpec
 from multi_qp_scene.schema.goals import TaskTermsGoal
@@ -133,7 +133,7 @@ def with_motion(scenario: Scenario, plan: TimedPlan, path: Path) -> Scenario:
         goals = {"task": TaskTermsGoal(type="task_terms"), **goals}
     contacts = {**scenario.spec.contacts, **contacts}
     collisions = scenario.spec.collisions
-    pairs = [*collisions.pairs, *_idle(scenario.scene, plan, contacts), *_close(scenario.scene, plan, collisions)]
+    pairs = [*collisions.pairs, *_idle(scenario.scene, plan, contacts), *_close(scenario, plan)]
     update = {
         "contacts": contacts,
         "collisions": collisions.model_copy(update={"pairs": pairs}),
@@ -162,28 +162,25 @@ def _idle(scene: Scene, plan: TimedPlan, contacts: Mapping[str, ContactSpec]) ->
     ]
 
 
-def _close(scene: Scene, plan: TimedPlan, spec: CollisionsSpec) -> list[CollisionPairSpec]:
+def _close(scenario: Scenario, plan: TimedPlan) -> list[CollisionPairSpec]:
     """Return pairs of links of one character that a motion leads closer than their damper allows; they may touch.
 
     Of pairs that neither the scenario nor the model lists: chest and thigh, where a trunk is folded.
     """
-    found = []
-    for name in plan.characters.tolist() if spec.self_pairs == "all" else ():
-        body = scene.subsystems[name]
+    scene, spec, bodies = scenario.scene, scenario.spec.collisions, dict[tuple[str, str], None]()
+    if spec.self_pairs != "all":
+        return []
+    for name in (one.character for one in behaviour_of(scenario).characters):
         unlisted = set(unlisted_pairs(scene, name))
         watched = [pair for pair in watched_pairs(scene, spec) if pair.links in unlisted and pair.damper]
-        ends, security = (
-            [(pair.first, pair.second) for pair in watched],
-            max((p.security for p in watched), default=0.0),
-        )
-        search = OverlapSearch(scene.model, scene.collision_model, ends, margin=security)
-        q, close = scene.q0.copy(), set[int]()
+        margin = max((pair.security for pair in watched), default=0.0)
+        ends = [(pair.first, pair.second) for pair in watched]
+        search, q = OverlapSearch(scene.model, scene.collision_model, ends, margin=margin), scene.q0.copy()
         for posture in plan.of(name).postures:
-            q[body.q_slice] = posture
-            close |= {k for k, distance in search.distances(q).items() if distance < watched[k].security}
-        bodies = dict.fromkeys(watched[k].links for k in sorted(close))
-        found += [CollisionPairSpec(bodies=pair, influence=UNLISTED_INFLUENCE, security=0.0) for pair in bodies]
-    return found
+            q[scene.subsystems[name].q_slice] = posture
+            near = search.distances(q).items()
+            bodies |= dict.fromkeys(watched[k].links for k, distance in near if distance < watched[k].security)
+    return [CollisionPairSpec(bodies=pair, influence=UNLISTED_INFLUENCE, security=0.0) for pair in bodies]
 
 
 def _faces(scenario: Scenario) -> list[str]:

@@ -141,10 +141,8 @@ def test_links_that_make_no_contact_in_the_motion_keep_off_solids(folder, scenar
 @pytest.mark.parametrize(("bent_by", "close"), [(0.8, False), (0.86, True)])
 def test_links_that_a_motion_leads_closer_than_their_damper_allows_may_touch(folder, made, bent_by, close):
     """Chest and thigh are 4 and 0.6 mm apart; pairs that neither the file nor the model lists are kept 2 mm apart."""
-    plan, folded = (
-        TimedPlan.load(next(folder.glob("multi_qp_controller/motions/*.npz"))),
-        load_scenario("get_up_from_back"),
-    )
+    plan = TimedPlan.load(next(folder.glob("multi_qp_controller/motions/*.npz")))
+    folded = load_scenario("get_up_from_back")
     scene, limits = folded.scene, folded.scene.limits
     joints, q = [scene.velocity_names[k] for k in limits.v_index], scene.q0.copy()
     hip, chest = (joints.index(f"humanoid/{name}") for name in ("R_HIP_P", "CHEST_P"))
@@ -209,7 +207,6 @@ import sys
 sys.modules["casadi"] = None
 import motion_generation.motion_playback, motion_generation.synthesised_states
 from multi_qp_scene.errors import MultiQpError
-from multi_qp_scene.pairs import watched_pairs
 try:
     import contact_invariant.synthesis
 except MultiQpError as error:
