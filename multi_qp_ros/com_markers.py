@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 from visualization_msgs.msg import Marker, MarkerArray
 
-from com_trajectory.phases import PlannedPhase
-from com_trajectory.trajectory import ComTrajectory
 from multi_qp_ros.marker_ledger import MarkerLedger, Rgb
 from multi_qp_scene.errors import MultiQpError
+
+if TYPE_CHECKING:  # slow to import, and needed by few scenes
+    from com_trajectory.phases import PlannedPhase
+    from com_trajectory.trajectory import ComTrajectory
 
 #: Description of each marker namespace.
 NAMESPACES = {

@@ -77,6 +77,8 @@ def run(make_node: Callable[[], Any], arguments: Sequence[str] | None = None) ->
     SIGINT, SIGTERM and SIGHUP shut a node down (`Worker.close`) with status 0. The process ends without the
     interpreter's clean-up, which may wait for threads.
     """
+    gc.freeze()
+    gc.enable()  # see `start_node.start`
     for name, value in TRANSPORT.items():
         os.environ.setdefault(name, value)
     ending = _ProcessEnd()

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from functools import partial, wraps
 from time import monotonic, thread_time, time_ns
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from rclpy.clock import JumpHandle, JumpThreshold, TimeJump
@@ -26,7 +26,6 @@ from multi_qp_ros.diagnostics import Level
 from multi_qp_ros.generator_parameters import GeneratorParameters
 from multi_qp_ros.health import Health
 from multi_qp_ros.inputs import subscribe_forces, subscribe_states
-from multi_qp_ros.plan_inputs import PlanInputs
 from multi_qp_ros.raw_messages import Joints, Root
 from multi_qp_ros.real_time import RealTime
 from multi_qp_ros.recording.graph_recording import GraphRecording
@@ -41,6 +40,9 @@ from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
 from multi_qp_simulator.run_monitor import RunMonitor, succeeded
+
+if TYPE_CHECKING:
+    from multi_qp_ros.plan_inputs import PlanInputs
 
 #: Columns of the timing file: stamp of the state, time of the command [ns]; duration of the answer and of its parts
 #: [s]; CPU time of the loop so far [s]; whether the command is a fallback.
@@ -149,6 +151,8 @@ class ControllerNode(LifecycleNode):
         threshold = JumpThreshold(min_forward=None, min_backward=oldest, on_clock_change=False)
         self._jumps = self.get_clock().create_jump_callback(threshold, post_callback=self._clock_jumped)
         if self._scenario.spec.plan is not None:
+            from multi_qp_ros.plan_inputs import PlanInputs  # slow to import, and needed by few scenes
+
             self._plans = PlanInputs(self, self._health, self._scenario, self._run.make_controller)
         self._configured = True
         return TransitionCallbackReturn.SUCCESS

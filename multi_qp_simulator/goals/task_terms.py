@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from contact_invariant.timed_plan import TimedPlan
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
@@ -60,6 +59,8 @@ class TaskTermErrors(MonitoredGoal):
 
 def _ends(scenario: Scenario) -> list[float]:
     """Return the ends of the phases of the motion that a scenario plays, (phases,) [s]."""
+    from contact_invariant.timed_plan import TimedPlan  # slow to import, and used by few scenes
+
     for state in scenario.spec.states.values():
         for spec in state.generators.values():
             if isinstance(spec, MotionPlaybackSpec):
