@@ -60,6 +60,16 @@ def _problems(report: Mapping[str, Any], bounds: HealthSpec, outside_at_start: f
         )
     if len(report["contacts_missed"]) > MOST_NAMED:
         yield f"{len(report['contacts_missed']) - MOST_NAMED} more planned contacts were not made"
+    lost = [one for one in report["lost_contacts"] if (one["impulse_of_weight"] or 0.0) > bounds.lost_impulse]
+    for one in lost[:MOST_NAMED]:
+        most = one["impulse_ns"] / one["impulse_of_weight"] * bounds.lost_impulse
+        yield (
+            f"active contact '{one['contact']}' bore nothing for {1e3 * one['duration']:.0f} ms from "
+            f"{one['time']:.2f} s on in '{one['state']}', where the QP expected {one['impulse_ns']:.3g} N s "
+            f"(at most {most:.3g})"
+        )
+    if len(lost) > MOST_NAMED:
+        yield f"{len(lost) - MOST_NAMED} more active contacts bore nothing"
     deep = [touch for touch in report["touches"] if touch["overlap_m"] > bounds.overlap]
     for touch in deep[:MOST_NAMED]:
         first_body, second_body = touch["bodies"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from time import perf_counter
 from typing import Any
 
@@ -131,7 +131,12 @@ class RunMonitor:
         return min(1.0, (self._time - (self._began or 0.0)) / self._duration)
 
     def report(
-        self, *, final: State | None = None, ended: str | None = None, touch_forces: Sequence[TouchForce] = ()
+        self,
+        *,
+        final: State | None = None,
+        ended: str | None = None,
+        touch_forces: Sequence[TouchForce] = (),
+        lost_contacts: Sequence[Mapping[str, Any]] = (),
     ) -> dict[str, Any]:
         """Return the current report of the run.
 
@@ -139,6 +144,7 @@ class RunMonitor:
             final: state in which the goals are evaluated; the last observed one if None.
             ended: reason of the end, if decided elsewhere.
             touch_forces: simulated forces between bodies that no contact of the scenario connects.
+            lost_contacts: of `LostContacts.report`.
         """
         goals = self._goals.results(self._state if final is None else final, self._controller.machine.visited)
         report = self._report_builder.report(
@@ -150,6 +156,7 @@ class RunMonitor:
             touches=[] if self._touches is None else self._touches.report(touch_forces),
             goals={name: goal.as_dict() for name, goal in goals.items()},
         )
+        report["lost_contacts"] = list(lost_contacts)
         bounds = self._scenario.spec.health
         if self._wait_for_recovery:  # on a graph, faults of others from which the controller recovers count as failures
             bounds = bounds.model_copy(update={"qp_failures": report["qp_failures"]})

@@ -22,6 +22,7 @@ from multi_qp_simulator.forces import ForceCheck
 from multi_qp_simulator.garbage import collected_between_ticks
 from multi_qp_simulator.integrator import Integrator
 from multi_qp_simulator.log import Log, LogRecorder
+from multi_qp_simulator.lost_contacts import LostContacts
 from multi_qp_simulator.run_monitor import RunMonitor, succeeded
 
 
@@ -181,6 +182,7 @@ class Run:
         self.recorder, self._logged = LogRecorder(scenario, controller.dt), logged
         self._measure = backend.measure if isinstance(backend, MeasuredBackend) else None
         self._forces = ForceCheck() if backend_name in MEASURED else None
+        self._lost = LostContacts(scenario) if backend_name in MEASURED else None
         self._monitor = RunMonitor(scenario, controller, backend=backend_name, duration=duration)
         self._monitor.check_start(backend.state)
 
@@ -243,6 +245,8 @@ class Run:
             self.recorder.record(state, command, outcome, errors)
         if self._forces is not None:
             self._forces.observe(state, command, outcome)
+        if self._lost is not None:
+            self._lost.observe(command, outcome, controller.dt)
         controller.post_update()
         return command
 
@@ -256,7 +260,8 @@ class Run:
 
     def _end(self, ended: str) -> RunResult:
         forces = self.backend.touch_forces() if isinstance(self.backend, TouchingBackend) else ()
-        report = self._monitor.report(final=self.backend.state, ended=ended, touch_forces=forces)
+        lost = () if self._lost is None else self._lost.report()
+        report = self._monitor.report(final=self.backend.state, ended=ended, touch_forces=forces, lost_contacts=lost)
         if self._forces is not None:
             report["contact_forces"] = self._forces.report()
             report["unplanned_forces"] = self._forces.unplanned()

@@ -22,6 +22,8 @@ class HealthSpec(StrictModel):
         overlap: overlap of two bodies that no contact of the scenario connects [m].
         touch_force: force on a body of a character from another body, without a contact of the scenario, relative to
             the weight of the character; of two characters, the lighter one.
+        lost_impulse: impulse that the QP expects of an active contact without a break in which it bears nothing in the
+            simulation, relative to the weight of the character; of two characters, the lighter one [s].
         torque: torque relative to its limit.
         velocity: joint velocity relative to its limit.
         joint_limits: joint position beyond its limits [rad], [m]; beyond the initial violation, if that is larger.
@@ -35,6 +37,7 @@ class HealthSpec(StrictModel):
     twist: Spread = 0.1
     overlap: Distance = 0.005
     touch_force: Positive = 2.0
+    lost_impulse: Positive = 0.01
     torque: Positive = 1.001
     velocity: Positive = 1.05
     joint_limits: Spread = 0.01

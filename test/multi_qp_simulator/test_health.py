@@ -162,6 +162,7 @@ REPORT = {
     "failure": None,
     "contacts_made": [],
     "contacts_missed": [],
+    "lost_contacts": [],
     "touches": [],
     "worst": {
         "contact_slip_m": 0.001,
@@ -218,6 +219,35 @@ def test_planned_contacts_that_are_not_made_are_named():
     *named, rest = health_of(REPORT | {"contacts_missed": [missed] * 6}, HealthSpec())["problems"]
     said = "contact 'palm', planned from 0.70 to 1.25 s in 'motion', was not made: nothing touched"
     assert named == [said] * 5 and rest == "1 more planned contacts were not made"
+
+
+def test_active_contacts_that_bear_nothing_are_named():
+    lost = {"contact": "sole", "state": "walk", "time": 1.25, "duration": 0.1, "force_n": 200.0, "impulse_ns": 15.0}
+    of_weight = lost | {"impulse_of_weight": 15.0 / 400.0}
+    assert health_of(REPORT | {"lost_contacts": [of_weight]}, HealthSpec(lost_impulse=0.04))["healthy"]
+    assert health_of(REPORT | {"lost_contacts": [lost | {"impulse_of_weight": None}]}, HealthSpec())["healthy"]
+    *named, rest = health_of(REPORT | {"lost_contacts": [of_weight] * 6}, HealthSpec())["problems"]
+    said = "active contact 'sole' bore nothing for 100 ms from 1.25 s on in 'walk', where the QP expected 15 N s"
+    assert named == [said + " (at most 4)"] * 5 and rest == "1 more active contacts bore nothing"
+
+
+def test_contacts_that_begin_in_the_air_bear_nothing_until_they_touch(write):
+    """The wide `contact_tolerance` lets them begin 5 cm above the ground; the QP stretches the legs."""
+    standing = load_scenario(write(SQUEEZING)).scene.q0
+    high = SQUEEZING.replace(
+        "place: {surfaces: [left_sole, right_sole], onto: ground/floor}", f"pose: {{xyz: [0, 0, {standing[2] + 0.05}]}}"
+    )
+    scenario = load_scenario(write(high.replace("hold: 1.5", "hold: 0.3") + "contact_tolerance: {distance: 0.1}\n"))
+    report = run_scenario(scenario, backend="mujoco").report
+    falling, weight = np.sqrt(2 * 0.05 / 9.81), 9.81 * scenario.scene.subsystems["humanoid"].mass
+    assert {lost["contact"] for lost in report["lost_contacts"]} == {"left_foot", "right_foot"}
+    for lost in report["lost_contacts"]:
+        assert lost["time"] == 0.0 and lost["state"] == "press" and lost["force_n"] > 0.3 * weight
+        assert 0.02 < lost["duration"] < falling + 0.01
+        assert 0.3 * weight * lost["duration"] < lost["impulse_ns"] < lost["force_n"] * lost["duration"]
+        assert lost["impulse_ns"] == pytest.approx(lost["impulse_of_weight"] * weight)
+    assert any(text.startswith("active contact 'left_foot' bore nothing for ") for text in report["health"]["problems"])
+    assert run_scenario(load_scenario(write(SQUEEZING)), backend="mujoco").report["lost_contacts"] == []
 
 
 @pytest.mark.parametrize("pair", [("box/box", "table/*"), ("table/*", "box/*")])

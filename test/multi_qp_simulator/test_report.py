@@ -35,6 +35,7 @@ KEYS: dict[str, Any] = {
     "states_visited": list,
     "contacts_made": list,
     "contacts_missed": list,
+    "lost_contacts": list,
     "qp_failures": int,
     "relaxed_ticks": int,
     "failure": (dict, type(None)),
