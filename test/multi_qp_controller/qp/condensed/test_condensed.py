@@ -22,7 +22,8 @@ SCENES = [name for name in scenario_names() if "\nstates:" in scenario_path(name
 
 
 def relative_error(value, expected):
-    return float(np.abs(value - expected).max() / max(1.0, np.abs(expected).max()))
+    """Return the largest error relative to the largest entry; 0 without entries, as of reactions in flight."""
+    return float(np.abs(value - expected).max(initial=0.0) / np.abs(expected).max(initial=1.0))
 
 
 class Comparison:
@@ -67,7 +68,9 @@ def compared(scene, monkeypatch, *, every, ticks, dt=None):
     comparison = Comparison(every, ticks)
     controller = Controller(scenario, dt=dt)
     assert (controller.formulation_name, controller.solver_name) == ("condensed", "active_set")
-    comparison.run = Run(scenario, controller, make_backend("integrator", scenario), observers=[comparison])
+    # the integrator has no contacts of bodies that are not controlled, and `hold` needs MuJoCo (docs/upper_body.md)
+    backend = "mujoco" if scene == "hold" or scenario.controlled.scene.nv < scenario.scene.nv else "integrator"
+    comparison.run = Run(scenario, controller, make_backend(backend, scenario), observers=[comparison])
     result = comparison.run.execute()
     print(scene, {k: f"{v:.1e}" for k, v in comparison.worst.items()}, comparison.tick, len(comparison.compared))
     return comparison, result
