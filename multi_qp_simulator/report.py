@@ -66,7 +66,7 @@ class ReportBuilder:
             self._count_points()
 
     def _note_new(self, command: Command) -> None:
-        """Store gap and angle of the contacts that this tick has made, and whether they are open.
+        """Store gap, angle and speed of the contacts that this tick has made, and whether they are open.
 
         Pieces with `unknown_part_of` continue a surface, the controller does not know how far.
         """
@@ -81,6 +81,7 @@ class ReportBuilder:
                         "time": command.time,
                         "gap_m": gap.distance,
                         "angle_rad": gap.angle,
+                        "speed": float(np.linalg.norm(contact.motion.twist[:3])),
                         "open": not (
                             within_tolerance(self._scenario, name, gap)
                             or forces.get(name, 0.0) > 0.0

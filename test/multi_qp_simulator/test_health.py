@@ -221,6 +221,20 @@ def test_planned_contacts_that_are_not_made_are_named():
     assert named == [said] * 5 and rest == "1 more planned contacts were not made"
 
 
+def test_contacts_are_made_with_a_speed(write):
+    states = """\
+contacts:
+  on_table: {surfaces: [box/bottom, table/top], tolerance: {distance: 0.1}}
+initial_state: fall
+states:
+  fall: {transitions: [{to: lie, when: {type: time, after: 0.06}}]}
+  lie: {contacts: [on_table], hold: 0.1}
+"""
+    scenario = load_scenario(write(FALLING[: FALLING.index("initial_state")] + states))
+    (made,) = run_scenario(scenario).report["contacts_made"]
+    assert made["speed"] == pytest.approx(9.81 * made["time"], abs=1e-3) and made["time"] >= 0.06
+
+
 def test_active_contacts_that_bear_nothing_are_named():
     lost = {"contact": "sole", "state": "walk", "time": 1.25, "duration": 0.1, "force_n": 200.0, "impulse_ns": 15.0}
     of_weight = lost | {"impulse_of_weight": 15.0 / 400.0}
