@@ -43,10 +43,6 @@ def command(vx=0.0, vy=0.0, wz=0.0):
     return message
 
 
-def seconds(stamp):
-    return stamp.sec + 1e-9 * stamp.nanosec
-
-
 def test_a_robot_walks_as_commanded_and_stops_when_commands_do(walker, graph):
     publisher, received = walker
 
@@ -163,10 +159,7 @@ def test_a_walk_tolerates_stalls_of_50_ms(kind, speed, duration):
 @pytest.mark.slow
 @pytest.mark.parametrize("stalls", [False, True])
 def test_a_robot_walks_for_a_minute_of_wall_clock(start_here, graph, stalls):
-    """With stalls, the process of the controller is stopped for 50 ms every second; needs two cores of its own.
-
-    A slow machine simulates less than a minute; the distance is compared with the simulated time.
-    """
+    """With stalls, the process of the controller is stopped for 50 ms every second; needs two cores of its own."""
     nodes = {
         node.name: start_here(node.module, **node.parameters)
         for node in node_table("walk", backend="mujoco", speed=1.0, walks=True, controller={"marker_rate": 0.0})
@@ -176,7 +169,7 @@ def test_a_robot_walks_for_a_minute_of_wall_clock(start_here, graph, stalls):
     node.create_subscription(Odometry, topics.base_odom("humanoid"), received.append, STATE_QOS)
     publisher = node.create_publisher(TwistStamped, topics.cmd_vel("humanoid"), EVENT_QOS)
     graph.until(lambda: publisher.get_subscription_count() and received, what="a walking robot")
-    begun = received[-1]
+    begun = received[-1].pose.pose.position.x
     end, due = monotonic() + 60.0, monotonic() + 2.0
     while monotonic() < end:
         publisher.publish(command(vx=0.4))
@@ -188,6 +181,4 @@ def test_a_robot_walks_for_a_minute_of_wall_clock(start_here, graph, stalls):
             due += 1.0
     x = [message.pose.pose.position.x for message in received]
     last = x[-1] - x[-400]  # of 2 s: the odometry is that of the footprint, whose height tells nothing of a fall
-    duration = seconds(received[-1].header.stamp) - seconds(begun.header.stamp)
-    assert duration > 20.0
-    assert x[-1] - begun.pose.pose.position.x > 0.35 * (duration - 2.0) and 0.6 < last < 1.0
+    assert x[-1] - begun > 0.35 * 58.0 and 0.6 < last < 1.0
