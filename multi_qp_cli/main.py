@@ -99,9 +99,11 @@ def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     if given and given[0] in COMMANDS:
         gc.disable()  # collections are a fifth of the time of imports
-        command = import_module(f"multi_qp_cli.{given[0]}_command")
-        gc.freeze()
-        gc.enable()
+        try:
+            command = import_module(f"multi_qp_cli.{given[0]}_command")
+        finally:
+            gc.freeze()
+            gc.enable()
         command.add_to(commands)
     else:  # the help of `multi-qp`, or an error
         for name, summary in COMMANDS.items():

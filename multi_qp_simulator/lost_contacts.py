@@ -10,7 +10,7 @@ import numpy as np
 from multi_qp_controller.command import Command, Status
 from multi_qp_scene.scenario import Scenario
 from multi_qp_simulator.backend import Outcome
-from multi_qp_simulator.touches import GRAVITY
+from multi_qp_simulator.touches import lighter_weight
 
 #: Least impulse of an episode that is reported [N s].
 LEAST = 0.1
@@ -32,15 +32,9 @@ class LostContacts:
     """
 
     def __init__(self, scenario: Scenario) -> None:
-        scene = scenario.scene
-        weights = {one.name: GRAVITY * one.mass for one in scene.characters}
-        self._links: dict[str, frozenset[str]] = {}
-        self._weights: dict[str, float | None] = {}
-        for name, contact in scenario.spec.contacts.items():
-            links = [scene.surfaces[surface].link for surface in contact.surfaces]
-            self._links[name] = frozenset(links)
-            own = [weights[s] for link in links if (s := link.partition("/")[0]) in weights]
-            self._weights[name] = min(own, default=None)
+        scene, contacts = scenario.scene, scenario.spec.contacts.items()
+        self._links = {name: frozenset(scene.surfaces[s].link for s in contact.surfaces) for name, contact in contacts}
+        self._weights = {name: lighter_weight(scene, links) for name, links in self._links.items()}
         self._present: dict[str, _Episode] = {}
         self._worst: dict[str, _Episode] = {}
 

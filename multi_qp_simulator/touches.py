@@ -11,7 +11,7 @@ from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.meeting_pairs import link_of, parting_pieces
 from multi_qp_scene.overlaps import OverlapSearch
 from multi_qp_scene.scenario import Scenario
-from multi_qp_scene.scene import State
+from multi_qp_scene.scene import Scene, State
 from multi_qp_simulator.backend import TouchForce
 
 LinkPair = tuple[str, str]
@@ -38,6 +38,12 @@ class _Touch:
     force_state: str | None = None
 
 
+def lighter_weight(scene: Scene, links: Iterable[str]) -> float | None:
+    """Return the weight of the lighter character of some links [N]; None if none of them is of a character."""
+    names = {link.partition("/")[0] for link in links}
+    return min((GRAVITY * one.mass for one in scene.characters if one.name in names), default=None)
+
+
 class TouchMonitor:
     """Largest overlap of each pair of links that may meet, while no contact connects them.
 
@@ -48,7 +54,6 @@ class TouchMonitor:
     def __init__(self, scenario: Scenario) -> None:
         self._scenario, scene = scenario, scenario.scene
         self._links = {k: link_of(scene, k) for k in range(len(scene.collision_model.geometryObjects))}
-        self._weights = {one.name: GRAVITY * one.mass for one in scene.characters}
         pairs = measured_pairs(scenario)
         self._search = OverlapSearch(scene.model, scene.collision_model, pairs)
         self._connecting = list(pairs.values())
@@ -111,7 +116,7 @@ class TouchMonitor:
                 "overlap_time": touch.overlap_time,
                 "overlap_state": touch.overlap_state,
                 "force_n": touch.force,
-                "force_of_weight": self._relative(links, touch.force),
+                "force_of_weight": self._of_weight(links, touch.force),
                 "force_time": touch.force_time,
                 "force_state": touch.force_state,
             }
@@ -119,10 +124,9 @@ class TouchMonitor:
         ]
         return sorted(listed, key=_importance, reverse=True)
 
-    def _relative(self, links: LinkPair, force: float | None) -> float | None:
-        """Return a force relative to the weight of the lighter character of two links; None if neither is of one."""
-        weights = [self._weights[name] for link in links if (name := link.partition("/")[0]) in self._weights]
-        return None if force is None or not weights else force / min(weights)
+    def _of_weight(self, links: LinkPair, force: float | None) -> float | None:
+        weight = lighter_weight(self._scenario.scene, links)
+        return None if force is None or weight is None else force / weight
 
     def _state_at(self, time: float) -> str | None:
         return next((phase for entered, phase in reversed(self._entries) if entered <= time + 1e-9), None)

@@ -21,6 +21,8 @@ from multi_qp_scene.motions.feet import CLEARANCE, sole_path
 from multi_qp_scene.motions.reach import REACH
 from multi_qp_scene.motions.reference import ReferenceMotion
 from multi_qp_scene.motions.retarget import Retargeting, with_stride
+from multi_qp_scene.resources import find_resource
+from multi_qp_simulator.log_motion import motion_of
 from multi_qp_simulator.runner import run_scenario
 
 #: A person of ten joints beside the fingers, in centimetres, y up, looking along z; offset of each joint.
@@ -331,3 +333,16 @@ def test_the_zero_moment_point_of_a_path_is_in_the_support():
     before = zero_moment_points(np.column_stack([reference, heights]), spin, dt)
     assert max(outside(p, own) for p, own in zip(before, supports, strict=True)) > 0.05
     assert max(far) < 0.01
+
+
+#: Those whose references take many seconds.
+LONG = [pytest.param(name, marks=pytest.mark.slow) for name in ("jump", "jump_to_bar", "swing", "tucked_swing")]
+
+
+@pytest.mark.parametrize("name", ["squat", *LONG])
+def test_a_shipped_motion_is_the_log_of_its_reference(name):
+    shipped = ReferenceMotion.load(find_resource(f"config/motions/{name}.npz"))
+    scenario = load_scenario(find_resource(f"config/motions/{name}_reference.yaml"))
+    made = motion_of(run_scenario(scenario).log, scenario)
+    assert made.joints == shipped.joints and made.times[-1] == pytest.approx(shipped.times[-1])
+    np.testing.assert_allclose(made.q, shipped.q, atol=1e-3)
