@@ -27,7 +27,7 @@ from multi_qp_scene.arrays import Array
 from multi_qp_scene.pairs import watched_pairs
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
-from multi_qp_scene.schema.behaviour import BehaviourSpec, RestTerm
+from multi_qp_scene.schema.behaviour import BehaviourSpec, RestTerm, StrikeTerm
 
 #: Distance from a joint limit below which a motion is refined again with firm barriers, although it passes: the dampers
 #: of the QP brake there. Joints that start closer are allowed as much beyond [rad].
@@ -241,9 +241,12 @@ class Refining:
 
 
 def strict_phases(behaviour: BehaviourSpec) -> set[int]:
-    """Return the phases at whose end the refinement holds the centre of mass, as all terms but `rest` ask for."""
-    terms = (term for term in behaviour.terms if not isinstance(term, RestTerm))  # contacts hold patches that rest
-    return {(term.phase or behaviour.phases) - 1 for term in terms}
+    """Return the phases at whose end the refinement holds the centre of mass.
+
+    All terms ask for that but `rest`, whose patches contacts hold, and places of limbs on the way that are preferences.
+    """
+    held = (t for t in behaviour.terms if not isinstance(t, RestTerm))
+    return {(t.phase or behaviour.phases) - 1 for t in held if not (isinstance(t, StrikeTerm) and t.weight < 1.0)}
 
 
 def _cramped(scene: Scene, audit: RefinedAudit) -> bool:

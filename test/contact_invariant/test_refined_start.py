@@ -39,6 +39,12 @@ def test_the_centre_of_mass_is_free_where_patches_rest(behaviour):
     assert strict_phases(given) == {1, 2}  # it stands at the end
 
 
+def test_the_centre_of_mass_is_free_where_a_limb_prefers_a_place(behaviour):
+    strike = "{{type: strike, effector: left_foot, target: [0, 0, 0], phase: {0}, weight: {1}}}"
+    terms = ", ".join([strike.format(1, 0.9), strike.format(2, 1.0)])
+    assert strict_phases(behaviour(phases=3, terms=terms).spec.behaviour) == {1, 2}
+
+
 @pytest.mark.parametrize(
     ("audits", "solved", "kept"),
     [

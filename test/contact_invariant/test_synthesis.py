@@ -181,6 +181,20 @@ def missed(audit):
 
 
 @pytest.mark.slow
+def test_a_platform_as_high_as_the_shoulders_is_climbed_by_way_of_its_front():
+    maker, auditor = synthesiser(load_scenario(str(Path(__file__).with_name("climb_wall.yaml"))))
+    synthesis = maker.run(0)
+    motion = synthesis.motion
+    assert missed(auditor.audit(motion, synthesis.features)) <= REFINED
+    ends = motion.x[:: motion.pieces][1:]  # of the phases
+    for foot in ("left_foot", "right_foot"):
+        i = motion.effectors.index(foot)
+        heights = ends[motion.contacts[:, i], 8 + 6 * i]
+        assert heights[0] < 0.01 and ((heights > 0.2) & (heights < 0.8)).any() and abs(heights[-1] - 1.1) < 0.01
+    assert motion.x[-1, 2] > 1.8  # it stands on it
+
+
+@pytest.mark.slow
 def test_getting_up_from_the_back_with_the_hands_emerges():
     scenario = load_scenario("get_up_from_back")
     maker, auditor = synthesiser(scenario)
