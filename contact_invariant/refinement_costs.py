@@ -204,11 +204,11 @@ class CostFactory:
         left = np.inf if span.end in {end, *(s.begin for s in link)} else times[span.end] - times[k]
         slope = 1.0 / (RAMP if self._firmness == 1.0 else FIRM_RAMP)
         largest = self._weight * min(3.0, slope * age, slope * left)
-        pull = np.array([0.0, 0.0, min(self._weight * effector.grip, largest), 0.0, 0.0, 0.0])
         frame, weight = self._lines.frame(span, active), self._firmness * OVER_CONE / self._weight**2
         if effector.point:
             R = pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), span.normal_at(k)).matrix()
-        else:
+        pull = np.append(min(self._weight * effector.grip, largest) * R[:, 2], np.zeros(3))
+        if not effector.point:
             cone = crocoddyl.WrenchCone(R, self._friction, 2.0 * self._extent * effector.half, 4, True, 0.0, largest)
             residual = crocoddyl.ResidualModelContactWrenchCone(self._state, frame, cone, self._nu)
             costs.cone(f"wrench of {effector.name}", residual, cone, pull, weight)

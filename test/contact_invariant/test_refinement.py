@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
@@ -285,6 +286,53 @@ def test_the_pyramid_of_forces_is_that_of_the_qp(cones):
     outside = at(5, "force")[0].A[:4] @ rays
     np.testing.assert_allclose(np.sort(outside, axis=0)[2:], 0.0, atol=1e-9)  # each is an edge, on two faces
     assert outside.max() < 1e-9
+
+
+@pytest.mark.parametrize("normal", [(0.0, 0.0, 1.0), (-1.0, 0.0, 0.0), (0.0, 0.6, 0.8)])
+def test_fingertips_grip_along_the_normal_of_what_they_touch(normal):
+    assert_grips(load_scenario(str(Path(__file__).with_name("climb_wall.yaml"))), "left_hand", np.array(normal))
+
+
+@pytest.mark.parametrize("turned", [np.eye(3)[2], -np.eye(3)[2]])
+def test_a_palm_grips_along_the_normal_of_what_it_touches(behaviour, turned):
+    """Whether z of the patch is the normal of the surface, or points into it."""
+    hand = "{left_foot: {surface: left_sole}, right_foot: {surface: right_sole}, left_hand: {surface: GRIP}}"
+    assert_grips(behaviour(effectors=hand.replace("GRIP", "left_palm, grip: 200")), "left_hand", None, turned)
+
+
+def assert_grips(scenario, name, normal, turned=None):
+    """Assert that pulls up to the grip are in the cones of an effector's forces, and larger ones are not.
+
+    The normal of what it touches is given in the world, or in the frame of its patch, whose forces are in that frame.
+    """
+    scene, character = scenario.scene, character_of(scenario)
+    i, data = character.index(name), scene.model.createData()
+    effector = character.effectors[i]
+    pin.framesForwardKinematics(scene.model, data, scene.q0)
+    pose = data.oMf[scene.surfaces[effector.surface].frame_id].copy()
+    n = normal if turned is None else turned
+    span = Span(i, 0, 20, "block/front", pose, n if turned is None else pose.rotation @ n)
+    q, planned = np.tile(scene.q0, (21, 1)), np.ones((20, len(character.effectors)), bool)
+    guess = Guess(np.linspace(0.0, 1.0, 21), q, np.zeros((21, scene.nv)), [span], planned, set(), set())
+    model = pin.Model(scene.model)
+    model.names[1] = "root_joint"
+    factory = CostFactory(scenario, character, scene.nv - 6, guess, 1.0, LineContacts(scene, character, model, 1.0))
+    costs = factory.at(5, crocoddyl.StateMultibody(model), [span]).costs.todict()
+    barriers = [item.cost for key, item in costs.items() if key.startswith((f"force of {name}", f"wrench of {name}"))]
+    assert len(barriers) == (1 if effector.point else 2)
+
+    def allowed(force):
+        for barrier in barriers:
+            A, bounds = barrier.residual.reference.A, barrier.activation.bounds
+            rows = A @ np.append(force, np.zeros(3))[: A.shape[1]]
+            if (rows < bounds.lb - 1e-9).any() or (rows > bounds.ub + 1e-9).any():
+                return False
+        return True
+
+    grip, across = effector.grip * 9.81 * character.mass, np.cross(n, [0.0, 1.0, 0.0]) / np.hypot(n[0], n[2])
+    assert allowed(-0.99 * grip * n) and not allowed(-1.01 * grip * n)
+    friction = scenario.spec.closed_loop.friction * scenario.spec.behaviour.friction
+    assert allowed(0.6 * friction * grip * across) and not allowed(1.1 * friction * grip * across)
 
 
 def test_rotation_vectors_pass_half_a_turn():
