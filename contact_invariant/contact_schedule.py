@@ -237,6 +237,39 @@ def without_creeping(
     return found
 
 
+def without_changes_of_face(
+    scene: Scene, character: Character, touched: NDArray[np.str_], q: Array
+) -> NDArray[np.str_]:
+    """Return the same with points that go from one face to another at its edge on the one that they touch for longer.
+
+    Args:
+        scene: the scene.
+        character: its patches.
+        touched: by node, (M, N).
+        q: postures at the nodes, (M + 1, nq).
+    """
+    found, data = touched.copy(), scene.model.createData()
+    for i, effector in enumerate(character.effectors):
+        column = touched[:, i]
+        changes = [0, *(np.flatnonzero(column[1:] != column[:-1]) + 1).tolist(), len(column)]
+        runs = [(begin, end) for begin, end in pairwise(changes) if column[begin] != ""]
+        together: list[list[tuple[int, int]]] = []
+        places: dict[int, Array] = {}
+        for begin, end in runs if effector.point else []:
+            pin.framesForwardKinematics(scene.model, data, q[(begin + end) // 2])
+            places[begin] = data.oMf[scene.surfaces[effector.surface].frame_id].translation.copy()
+            last = together[-1][-1] if together else (0, -1)
+            if last[1] == begin and np.linalg.norm(places[begin] - places[last[0]]) < SAME:
+                together[-1].append((begin, end))
+            else:
+                together.append([(begin, end)])
+        for same in together:
+            begin, end = same[0][0], same[-1][1]
+            names, counts = np.unique(column[begin:end], return_counts=True)
+            found[begin:end, i] = names[counts.argmax()]
+    return found
+
+
 def gaps_at_start(scene: Scene, character: Character, surroundings: Surroundings) -> list[tuple[str, float]]:
     """Return of each patch the nearest surface in the start pose, and the largest distance of a corner from it [m]."""
     data, found = scene.model.createData(), []

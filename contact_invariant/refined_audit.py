@@ -160,6 +160,8 @@ class RefinedAuditor(Auditor):
             frame = self._scene.surfaces[effector.surface].frame_id
             J = pin.getFrameJacobian(self._scene.model, data, frame, pin.LOCAL_WORLD_ALIGNED)
             surroundings, at, R = path.frame(self._surroundings, i, m)
+            if path.names[m, i] in [face.name for face in surroundings.faces]:  # at an edge another one is as near
+                surroundings = surroundings.only(path.names[m, i])
             corners, edges = cone_edges(surroundings, self._friction, (path.corners[m, i] - at) @ R)
             places, f = at + corners @ R.T, edges @ R.T
             wrenches = np.hstack([f, np.cross(places - data.oMf[frame].translation, f)])
@@ -211,14 +213,15 @@ class RefinedAuditor(Auditor):
 class _WholeBodyPath(_Path):
     """Patches of the full model on a grid, as the audit of simplified motions has them.
 
-    `links` are the joints of what patches may touch of each body; `bodies` is where these are.
+    `names` are those of the surfaces in contact, (m, N); `links` are the joints of what patches may touch of each body;
+    `bodies` is where these are.
     """
 
     def __init__(
         self, scene: Scene, character: Character, motion: WholeBodyMotion, times: Array, q: Array, v: Array
     ) -> None:
         names = motion.contacts(times)
-        self.times, self.in_contact, self._character = times, names != "", character
+        self.times, self.names, self.in_contact, self._character = times, names, names != "", character
         limbs = len(character.limbs)
         self.corners = np.zeros((len(times), len(character.effectors), 4, 3))
         self.speeds = np.zeros((len(times), limbs, 3))

@@ -24,6 +24,7 @@ from contact_invariant.contact_schedule import (
     spans_of,
     touched_at_nodes,
     touched_at_start,
+    without_changes_of_face,
     without_creeping,
     without_redundant,
     without_short_gaps,
@@ -268,6 +269,7 @@ class Refiner:
         held = touched_at_nodes(motion.spline_knots, touched, times, self._start, overlap, edge)
         held = without_short_gaps(scene, self._character, times, held, q)
         held = without_creeping(scene, self._character, self._surroundings, held, q)
+        held = without_changes_of_face(scene, self._character, held, q)
         held = without_redundant(held, edge)
         spans = spans_of(scene, self._character, self._surroundings, held, q, moving)
         v = np.zeros((len(q), scene.nv))

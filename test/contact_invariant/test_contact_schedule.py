@@ -16,6 +16,7 @@ from contact_invariant.contact_schedule import (
     overlaps_of,
     spans_of,
     touched_at_nodes,
+    without_changes_of_face,
     without_creeping,
     without_redundant,
     without_short_gaps,
@@ -142,6 +143,20 @@ def test_a_foot_rolls_onto_its_sole_about_the_point_that_touches():
     place = sole.pose.act((own.placement.inverse() * point.placement).translation)
     np.testing.assert_allclose(place[:2], toes.pose.translation[:2], atol=1e-9)
     assert sole.pose.translation[2] == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize(("moved", "kept"), [(0.008, ["top"]), (0.012, ["back", "top"])])
+def test_a_point_at_an_edge_is_on_the_face_that_it_touches_for_longer(moved, kept):
+    scenario = load_scenario(str(Path(__file__).with_name("climb_wall.yaml")))
+    scene, character = scenario.scene, character_of(scenario)
+    i = character.index("left_hand")
+    q = np.tile(scene.q0, (21, 1))
+    q[12:, 1] += moved
+    touched = np.full((20, len(character.effectors)), "", dtype="<U16")
+    touched[4:8, i], touched[8:, i] = "platform/back", "platform/top"
+    found = without_changes_of_face(scene, character, touched, q)
+    assert list(dict.fromkeys(found[4:, i].tolist())) == [f"platform/{name}" for name in kept]
+    assert (found[:4] == "").all() and (np.delete(found, i, axis=1) == "").all()
 
 
 def test_a_patch_that_touches_a_face_is_moved_onto_it_without_overhang(behaviour):

@@ -335,6 +335,26 @@ def assert_grips(scenario, name, normal, turned=None):
     assert allowed(0.6 * friction * grip * across) and not allowed(1.1 * friction * grip * across)
 
 
+def test_forces_at_an_edge_are_those_of_the_face_that_the_contact_names():
+    """Hanging on the fingertips of one hand, 1 mm in front of an edge: their grip bears less by friction than below."""
+    scenario = load_scenario(str(Path(__file__).with_name("climb_wall.yaml")))
+    scene, character = scenario.scene, character_of(scenario)
+    auditor = RefinedAuditor(scene, character, surroundings_of(scene, "humanoid"), friction=0.8, bounds=Bounds())
+    i, data = character.index("left_hand"), scene.model.createData()
+    pin.framesForwardKinematics(scene.model, data, scene.q0)
+    q = np.tile(scene.q0, (4, 1))
+    q[:, :3] += [0.379, 0.0, 1.1] - data.oMf[scene.surfaces[character.effectors[i].surface].frame_id].translation
+
+    def lift(face):
+        touched = np.full((3, len(character.effectors)), "", dtype="<U16")
+        touched[:, i] = face
+        motion = WholeBodyMotion(np.linspace(0.0, 0.06, 4), q, touched)
+        return auditor.audit_refined(motion, np.array([0.0, 0.06]), lambda ends: []).dynamics.forces[:, i, 2].min()
+
+    grip = character.effectors[i].grip * 9.81 * character.mass
+    assert lift("platform/back") < 1.4 * grip and lift("platform/top") > 1.5 * grip
+
+
 def test_rotation_vectors_pass_half_a_turn():
     angles = np.linspace(0.0, 5.0, 30)
     wrapped = np.outer((angles + np.pi) % (2.0 * np.pi) - np.pi, [0.0, 0.6, 0.8])
