@@ -253,19 +253,25 @@ class Auditor:
         return found
 
     def _clearance(self, path: _Path) -> Finding:
-        """Height of the lowest corner of limbs between two contacts, where they move at half of their top speed."""
+        """Distance of the nearest corner of limbs between two contacts, where they are fast along what it is nearest to.
+
+        That is where their speed along its surface is at least half of the largest one.
+        """
         least, where = np.inf, "no swings"
         for i, limb in enumerate(self._character.limbs):
             for span in path.spans(i, False) if not limb.on_prop else []:
                 if span.start == 0 or span.stop == len(path.times):
                     continue
-                speed = np.linalg.norm(path.speeds[span, i, :2], axis=1)
-                shape = path.corners[span, i].reshape(-1, 3)
-                height = self._surroundings.distances(shape).reshape(len(speed), -1).min(axis=1)
+                height, normals = _nearest(self._surroundings, path.corners[span, i])
                 for k, trunk in self._surroundings.trunks.items():
                     if k != limb.body:
-                        seen = path.seen(k, path.corners[:, i])[span].reshape(-1, 3)
-                        height = np.minimum(height, trunk.distances(seen).reshape(len(speed), -1).min(axis=1))
+                        other, axes = _nearest(trunk, path.seen(k, path.corners[:, i])[span])
+                        closer = other < height
+                        normals[closer] = np.einsum("mij,mj->mi", path.bodies[k][1][span], axes)[closer]
+                        height = np.minimum(height, other)
+                velocity = path.speeds[span, i]
+                across = np.einsum("mj,mj->m", velocity, normals)
+                speed = np.linalg.norm(velocity - across[:, None] * normals, axis=1)
                 if height.max() < LIFTED and speed.max() < 0.05:
                     continue  # stands without a contact
                 fast = np.flatnonzero(speed >= 0.5 * speed.max())
@@ -372,6 +378,19 @@ class _Path:
 
 def _at_most(name: str, value: float, bound: float, unit: str, where: str) -> Finding:
     return Finding(name, value, bound, unit, where, bool(value <= bound))
+
+
+def _nearest(surroundings: Surroundings, corners: Array) -> tuple[Array, Array]:
+    """Return the distance of the nearest corner at each instant, (m,), and the normal there, (m, 3).
+
+    Args:
+        surroundings: what is touched.
+        corners: of a patch, (m, 4, 3) [m].
+    """
+    count = len(corners)
+    distances = surroundings.distances(corners.reshape(-1, 3)).reshape(count, -1)
+    nearest = distances.argmin(axis=1)
+    return distances.min(axis=1), surroundings.touched(corners[np.arange(count), nearest])[1]
 
 
 def cone_edges(surroundings: Surroundings, friction: float, corners: Array) -> tuple[Array, Array]:
