@@ -150,8 +150,10 @@ class PlayedFeet(Stateful):
                 above = places[i][2] - plan.places[at, i, 2]
                 if forces is not None:
                     touches = forces[i] > TOUCH * self._weight
-                else:
-                    touches = above <= (CLOSE if plan.touched[k, i] else -BELOW)
+                elif plan.touched[k, i]:
+                    touches = above <= CLOSE
+                else:  # a hand that comes over an edge from below has not landed
+                    touches = above <= -BELOW < plan.places[k, i, 2] - plan.places[at, i, 2]
                 if touches:
                     self.on[i], self.late[i], self.corrected[i] = 1.0, 0.0, 0.0
                     self.offsets[i] = places[i][:2] - plan.places[at, i, :2]

@@ -69,6 +69,18 @@ def test_without_forces_a_foot_in_the_ground_has_landed(feet):
     assert feet.on.tolist() == [0.0, 1.0, 1.0, 1.0]  # foot 0 is off its path, no more
 
 
+def test_without_forces_a_hand_that_comes_from_below_an_edge_lands_in_its_time():
+    plan = trot()
+    swing = (plan.knots > 0.299) & (plan.knots < 0.699)
+    plan.places[swing, 0, 2] = -0.05  # of its way; it ends on a surface at 0
+    feet = PlayedFeet(plan, OMEGA, WEIGHT)
+    rises = lambda i, time: min(0.0, 2.0 * (time - 0.7)) - plan.places[plan.at(time), 0, 2] if i == 0 else 0.0  # noqa: E731
+    played(feet, 0.69, force=None, above=rises)
+    assert feet.on.tolist() == [0.0, 1.0, 1.0, 0.0]
+    played(feet, 0.71, begin=0.69, force=None, above=rises)
+    assert feet.on.all()
+
+
 def test_a_foot_that_touches_early_is_in_contact(feet):
     early = lambda i, time: 0.02 * WEIGHT if i in STANDING or (i == 0 and time > 0.62) else 0.0  # noqa: E731
     played(feet, 0.65, force=early)
