@@ -253,7 +253,7 @@ class Auditor:
         return found
 
     def _clearance(self, path: _Path) -> Finding:
-        """Distance of the nearest corner of limbs between two contacts, where they are fast along what it is nearest to.
+        """Distance of the nearest corner of limbs between two contacts, where they are fast along what is nearest.
 
         That is where their speed along its surface is at least half of the largest one.
         """

@@ -12,7 +12,7 @@ from contact_invariant.character_builder import character_of
 from contact_invariant.gait import agreement
 from contact_invariant.least_squares import Fit
 from contact_invariant.postures import postures_of
-from contact_invariant.starts import REFINED
+from contact_invariant.starts import REFINED, StartJob
 from contact_invariant.surroundings import surroundings_of
 from contact_invariant.synthesis import (
     EXACT,
@@ -182,16 +182,17 @@ def missed(audit):
 
 @pytest.mark.slow
 def test_a_platform_as_high_as_the_shoulders_is_climbed_by_way_of_its_front():
-    maker, auditor = synthesiser(load_scenario(str(Path(__file__).with_name("climb_wall.yaml"))))
-    synthesis = maker.run(0)
-    motion = synthesis.motion
-    assert missed(auditor.audit(motion, synthesis.features)) <= REFINED
+    """The motion as refined on one machine passes; slip and clearance are near their bounds."""
+    start = StartJob(str(Path(__file__).with_name("climb_wall.yaml")), refine=True, seed=0).starts.one(0)
+    motion = start.synthesis.motion
+    assert missed(start.audit) <= REFINED
     ends = motion.x[:: motion.pieces][1:]  # of the phases
     for foot in ("left_foot", "right_foot"):
         i = motion.effectors.index(foot)
         heights = ends[motion.contacts[:, i], 8 + 6 * i]
         assert heights[0] < 0.01 and ((heights > 0.2) & (heights < 0.8)).any() and abs(heights[-1] - 1.1) < 0.01
     assert motion.x[-1, 2] > 1.8  # it stands on it
+    assert start.refined is not None and missed(start.refined.audit) <= {"contact slip", "swing clearance"}
 
 
 @pytest.mark.slow
