@@ -253,9 +253,10 @@ class Auditor:
         return found
 
     def _clearance(self, path: _Path) -> Finding:
-        """Distance of the nearest corner of limbs between two contacts, where they are fast along what is nearest.
+        """Distance of the nearest corner of limbs between two contacts, where they are fast.
 
-        That is where their speed along its surface is at least half of the largest one.
+        That is where their speed along the ground, or along the surface that is nearest, is at least half of the
+        largest one.
         """
         least, where = np.inf, "no swings"
         for i, limb in enumerate(self._character.limbs):
@@ -271,10 +272,12 @@ class Auditor:
                         height = np.minimum(height, other)
                 velocity = path.speeds[span, i]
                 across = np.einsum("mj,mj->m", velocity, normals)
-                speed = np.linalg.norm(velocity - across[:, None] * normals, axis=1)
-                if height.max() < LIFTED and speed.max() < 0.05:
+                along = velocity - across[:, None] * normals
+                speeds = np.array([np.linalg.norm(velocity[:, :2], axis=1), np.linalg.norm(along, axis=1)])
+                largest = speeds.max(axis=1)
+                if height.max() < LIFTED and largest.max() < 0.05:
                     continue  # stands without a contact
-                fast = np.flatnonzero(speed >= 0.5 * speed.max())
+                fast = np.flatnonzero((speeds >= 0.5 * largest[:, None]).any(axis=0))
                 k = int(fast[height[fast].argmin()])
                 if height[k] < least:
                     least, where = float(height[k]), f"{limb.name}, {path.at(span.start + k)}"

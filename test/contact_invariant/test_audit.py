@@ -90,6 +90,28 @@ def test_a_foot_that_skims_the_ground_is_found(stance):
     assert "swing clearance" in violated(stance, replace(motion, c=c))
 
 
+def test_a_foot_that_rises_along_a_wall_is_found(behaviour, stance):
+    """1 cm before the front of a block; along the ground, it is fast farther away only."""
+    auditor, motion = stance
+    scenario = behaviour(phases=3, block=0.5, effectors=EFFECTORS)
+    pose = character_of(scenario).effectors[0]
+    toes = motion.x[0, 6] + float((pose.nominal.rotation @ pose.corners.T)[0].max())
+    front = 0.3 - 0.01 - toes  # of the block, from -0.2 m on
+
+    def clearance(away):
+        x = np.vstack([motion.x, motion.x[-1:]])
+        c = np.vstack([motion.c, motion.c[-1:]])
+        x[1:3, 6] += front - away
+        x[2:, 8] += 0.15
+        x[3:, 6] += front - away - 0.3
+        c[1:3, 0] = 0.0
+        climbing = replace(motion, knots=0.2 * np.arange(5.0), x=x, rates=np.zeros_like(x), c=c)
+        findings = auditor.audit(climbing, []).findings
+        return next(f.value for f in findings if f.name == "swing clearance")
+
+    assert clearance(0.0) < 0.02 < clearance(0.05)
+
+
 def test_legs_through_each_other_are_found(stance):
     assert "own links" in violated(stance, moved(stance[1], LEFT, [0, -0.12, 0], [2, 3]))
 

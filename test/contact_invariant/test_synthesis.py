@@ -182,7 +182,7 @@ def missed(audit):
 
 @pytest.mark.slow
 def test_a_platform_as_high_as_the_shoulders_is_climbed_by_way_of_its_front():
-    """The motion as refined on one machine passes; slip and clearance are near their bounds."""
+    """The motion misses the swing clearance as a foot passes the edge."""
     start = StartJob(str(Path(__file__).with_name("climb_wall.yaml")), refine=True, seed=0).starts.one(0)
     motion = start.synthesis.motion
     assert missed(start.audit) <= REFINED
@@ -192,7 +192,7 @@ def test_a_platform_as_high_as_the_shoulders_is_climbed_by_way_of_its_front():
         heights = ends[motion.contacts[:, i], 8 + 6 * i]
         assert heights[0] < 0.01 and ((heights > 0.2) & (heights < 0.8)).any() and abs(heights[-1] - 1.1) < 0.01
     assert motion.x[-1, 2] > 1.8  # it stands on it
-    assert start.refined is not None and missed(start.refined.audit) <= {"contact slip", "swing clearance"}
+    assert start.refined is not None and missed(start.refined.audit) <= {"swing clearance"}
 
 
 @pytest.mark.slow
