@@ -155,11 +155,11 @@ class SynthesisProblem:
     def normal_equations(self, z: Array) -> tuple[float, list[NormalBlocks]]:
         """Return the cost, half the sum of squares, and the blocks JᵀJ and Jᵀr of all groups."""
         parts = [group.normal_equations(z, weights) for group, weights in self._groups()]
-        for r, slope, begin in self._others(z):
+        for r, slope, variables in self._others(z):
             J = np.array(slope)  # not in `residuals`: this takes 1 ms in `hand_over`
             rows, columns = np.tril_indices(J.shape[1])
-            knots = KnotMap.identity(begin + np.arange(J.shape[1])[None])
             H, b = (J.T @ J)[None, rows, columns], (J.T @ r)[None]
+            knots = KnotMap.identity(variables[None])
             parts.append((0.5 * float(r @ r), NormalBlocks(np.stack([rows, columns]), H, b, knots)))
         shared = self.shared(z)
         cost = sum(cost for cost, _ in parts) + (0.0 if shared is None else 0.5 * shared[0] ** 2)
@@ -184,7 +184,7 @@ class SynthesisProblem:
         if (shared := self.shared(z)) is not None:
             cost += 0.5 * shared[0] ** 2
             gradient[: self.knots] += shared[0] * shared[1]
-        for k in {begin + j for _, J, begin in self._others(z) for j in range(J.shape[1])}:
+        for k in {int(k) for _, _, variables in self._others(z) for k in variables}:
             shift = np.zeros(self.size)
             shift[k] = step
             ahead, behind = (sum(float(r @ r) for r, _, _ in self._others(moved)) for moved in (z + shift, z - shift))
@@ -202,17 +202,37 @@ class SynthesisProblem:
         of_dynamics[other, WEIGHTS.index("balance")] = 0.0
         return [(self._dynamics, of_dynamics), (self._path, weights)]
 
-    def _task(self, z: Array) -> list[tuple[Array, Any, int]]:
+    def _task(self, z: Array) -> list[tuple[Array, Any, Indices]]:
         weight, n, found = self.weights["task"], self.character.features, []
         for phase, function in zip(self.terms.phases, self.terms.residuals, strict=True):
             begin = (phase + 1) * self._block  # the end of the phase's last piece
             r, J = function(z[begin : begin + n], z[begin + n : begin + 2 * n])
-            found.append((weight * np.array(r).ravel(), weight * J, begin))
+            found.append((weight * np.array(r).ravel(), weight * J, begin + np.arange(2 * n)))
         return found
 
-    def _others(self, z: Array) -> list[tuple[Array, Any, int]]:
-        """Return residuals, their Jacobian, perhaps as a DM, and its first variable, of task terms and durations."""
+    def _lasting(self, z: Array) -> list[tuple[Array, Array, Indices]]:
+        """Return what contacts that last over a change of phase lack of bearing each character, as `_others`."""
+        a, character, found = self.logits(z), self.character, []
+        variables, c = character.variables, 1.0 / (1.0 + np.exp(-a))
+        weight = self.behaviour.overlap * self.weights["support"] * math.sqrt(SAMPLES)
+        at = 2 * character.features + self._block * np.arange(len(a))[:, None] + np.arange(a.shape[1])
+        for k in range(len(character.names)):
+            shares = np.zeros(a.shape[1])
+            for i, effector in enumerate(character.effectors):
+                if effector.body == k and not effector.on_prop and not effector.joined:
+                    shares[variables[i]] += effector.supports
+            for m in range(len(a) - 1):
+                missing = 1.0 - float(shares @ (c[m] * c[m + 1]))
+                slopes = np.concatenate([1.0 - c[m], 1.0 - c[m + 1]]) * np.tile(-shares * c[m] * c[m + 1], 2)
+                J = weight * (missing > 0.0) * slopes[None]
+                found.append((np.array([weight * max(missing, 0.0)]), J, np.concatenate([at[m], at[m + 1]])))
+        return found
+
+    def _others(self, z: Array) -> list[tuple[Array, Any, Indices]]:
+        """Return residuals, their Jacobian, perhaps as a DM, and its variables: of task terms, contacts, durations."""
         found, first = self._task(z), 2 * self.character.features + len(self.character.effectors)
+        if self.behaviour.overlap > 0.0:
+            found += self._lasting(z)
         if self._free:
             limit, weight = math.log(self.behaviour.duration_factor), self.weights["duration"]
             for tau_index in range(first, self.knots, self._block):
@@ -220,7 +240,7 @@ class SynthesisProblem:
                 excess = abs(tau) - limit
                 r = np.array([weight * tau, DURATION_LIMIT * max(excess, 0.0)])
                 J = np.array([[weight], [DURATION_LIMIT * np.sign(tau) * (excess > 0.0)]])
-                found.append((r, J, tau_index))
+                found.append((r, J, np.array([tau_index])))
         return found
 
     def breakdown(self, z: Array) -> Mapping[str, float]:
@@ -231,6 +251,8 @@ class SynthesisProblem:
             for name, _, first, last in terms:
                 found[name] = found.get(name, 0.0) + 0.5 * float((r[:, first:last] ** 2).sum())
         found["task"] = 0.5 * sum(float((r**2).sum()) for r, _, _ in self._task(z))
+        found["overlap"] = 0.5 * sum(float((r**2).sum()) for r, _, _ in self._lasting(z))
         if self._free:
-            found["durations"] = 0.5 * sum(float((r**2).sum()) for r in residuals[2:]) - found["task"]
+            others = sum(float((r**2).sum()) for r in residuals[2:])
+            found["durations"] = 0.5 * others - found["task"] - found["overlap"]
         return found

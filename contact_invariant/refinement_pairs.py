@@ -71,8 +71,8 @@ class RefinementPairs:
 
     Attributes:
         shared: geometry with these pairs, and its data.
-        dampers: velocity dampers of the QP between own links, and with those of another character, by the indices of
-            both pieces.
+        dampers: velocity dampers of the QP between own links, with those of another character, and with surroundings
+            that the scenario lists, by the indices of both pieces.
     """
 
     def __init__(self, scenario: Scenario, character: Character, others: Sequence[MovingPiece] = ()) -> None:
@@ -102,6 +102,7 @@ class RefinementPairs:
         unlisted = [pair for pair in self.dampers if pair not in {*inside, *close}]
         self._within = {pair: self.dampers[pair].influence + BEYOND for pair in unlisted}
         close += unlisted
+        self.dampers |= {(p.first, p.second): p for p in watched if p.first in own and p.second in other}
         self._inside, self._close = set(inside), set(close)
         self._names = [piece.name for piece in pieces]
         self.dampers |= {

@@ -280,6 +280,8 @@ class BehaviourSpec(CharacterSpec):
         slip_cost: factor of the velocity of patches in contact in the cost, before it is squared.
         support: factor of phases without a contact from the third stage on, before it is squared; with 1 it is small
             beside the other costs there, and the motion may leap.
+        overlap: weight of changes of phase over which no contacts last that bear the character; with 1, one costs as
+            much as a phase without a contact.
         posture_cost: factor of the distance of joint angles from the nominal posture in the cost, before it is squared;
             with larger ones, steps are shorter and more.
         extent: share of the extents of patches within which the origin of their force stays; a margin for the balance
@@ -315,6 +317,7 @@ class BehaviourSpec(CharacterSpec):
     drag: Positive = 1.0
     slip_cost: Positive = 1.0
     support: Positive = 1.0
+    overlap: NonNegative = 0.0
     posture_cost: Positive = 1.0
     extent: float = Field(default=1.0, gt=0.0, le=1.0)
     balanced: bool = False

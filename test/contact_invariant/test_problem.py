@@ -55,7 +55,7 @@ def test_initial_kinematics_match_and_only_forces_cost(scenario, character, prob
 
 @pytest.mark.parametrize("factor", [1.0, 1.02, 3.0])  # durations are fixed; out of, and within their limits
 def test_normal_equations_match_finite_differences(behaviour, character, surroundings, factor):
-    scenario = behaviour(options=f"duration_factor: {factor}")
+    scenario = behaviour(options=f"duration_factor: {factor}\n  overlap: 0.5")
     problem = SynthesisProblem(character, surroundings, scenario.spec.behaviour)
     rng = np.random.default_rng(1)
     x = character.features_at(scenario.scene, scenario.scene.q0)
@@ -179,6 +179,27 @@ def test_a_phase_needs_a_contact_that_supports(behaviour):
     left, right = 1.0 / (1.0 + np.exp([-2.0, 4.0]))
     missing = 1.0 - right - left * np.array([1.0, 0.34, 0.0])
     np.testing.assert_allclose(costs, missing**2, rtol=1e-6)
+
+
+def test_over_a_change_of_phase_contacts_last_that_support(behaviour):
+    """From the left foot to the right one nothing lasts; from both to one, that one does."""
+    costs = {}
+    for share in (1.0, 0.5):
+        effectors = f"{{left_foot: {{surface: left_sole, supports: {share}}}, right_foot: {{surface: right_sole}}}}"
+        scenario = behaviour(effectors=effectors, options="overlap: 1")
+        character = character_of(scenario)
+        problem = SynthesisProblem(character, surroundings_of(scenario.scene, "humanoid"), scenario.spec.behaviour)
+        x = character.features_at(scenario.scene, scenario.scene.q0)
+        z = problem.initial(x, scenario.scene.q0[character.joints.q_index])
+        phases = {"other": [[30, -30], [-30, 30]], "same": [[30, 30], [30, -30]], "none": [[-30, -30], [-30, -30]]}
+        for name, logits in phases.items():
+            problem.logits(z)[:] = logits
+            costs[name, share] = problem.breakdown(z)["overlap"]
+            if name == "none":  # as much as a phase without a contact; there are two
+                assert 2.0 * costs[name, share] == pytest.approx(problem.breakdown(z)["support"])
+    whole = costs["none", 1.0]
+    assert whole > 0.0 and [costs["other", share] for share in (1.0, 0.5)] == pytest.approx([whole, whole])
+    assert costs["same", 1.0] == pytest.approx(0.0, abs=1e-12) and costs["same", 0.5] == pytest.approx(0.25 * whole)
 
 
 def test_slip_cost_is_a_factor_of_the_velocity_in_contact(behaviour):

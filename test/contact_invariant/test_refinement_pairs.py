@@ -132,3 +132,12 @@ def test_a_foot_that_has_just_left_or_lands_soon_keeps_what_its_path_gives(behav
     assert own < margins(0.9)[0] < OUTSIDE_MARGIN and apart < margins(0.9)[1] < LINK_MARGIN
     assert margins(0.0, {0: 0.004}.items())[0] == pytest.approx(own + 0.004, abs=1e-3)
     assert margins(1.0, {0: 0.05}.items())[0] == 0.03
+
+
+def test_pairs_with_surroundings_that_the_scenario_lists_have_the_dampers_of_the_controller():
+    scenario = load_scenario("climb_up")  # thighs and platform
+    names = [piece.name for piece in scenario.scene.collision_model.geometryObjects]
+    found = RefinementPairs(scenario, character_of(scenario)).dampers
+    outside = {(names[a], names[b]): damper for (a, b), damper in found.items() if not names[b].startswith("humanoid/")}
+    assert outside.keys() == {(f"humanoid/{side}_hip_pitch_link_0", "platform/block_0") for side in "lr"}
+    assert {(one.influence, one.security, one.damping) for one in outside.values()} == {(0.03, 0.005, 1.0)}

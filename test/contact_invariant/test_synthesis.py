@@ -196,6 +196,21 @@ def test_a_platform_as_high_as_the_shoulders_is_climbed_by_way_of_its_front():
 
 
 @pytest.mark.slow
+def test_a_platform_above_the_hips_is_climbed_without_preferences():
+    """It finds to take hold of the edge, to set a knee on the front, then a foot on the top; the audit is met."""
+    start = StartJob(str(Path(__file__).with_name("climb_high.yaml")), refine=True, seed=0).starts.one(0)
+    assert start.passed, start.missed
+    names, touched = list(start.synthesis.motion.effectors), start.refined.refinement.motion.touched
+
+    def first(surface, *limbs):
+        nodes = [np.flatnonzero(touched[:, names.index(limb)] == surface) for limb in limbs]
+        return min(int(found[0]) for found in nodes if len(found))
+
+    hands, knee = first("platform/top", "left_hand", "right_hand"), first("platform/back", "left_knee", "right_knee")
+    assert hands < knee < first("platform/top", "left_foot", "right_foot")
+
+
+@pytest.mark.slow
 def test_getting_up_from_the_back_with_the_hands_emerges():
     scenario = load_scenario("get_up_from_back")
     maker, auditor = synthesiser(scenario)
