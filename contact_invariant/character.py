@@ -266,6 +266,11 @@ class Character:
         """Index of the contact variable of each effector: its own, or that of the one that it is joined to."""
         return [self.index(effector.joined) if effector.joined else i for i, effector in enumerate(self.effectors)]
 
+    def shares(self, body: int) -> dict[int, float]:
+        """Return the shares of effectors in what bears a character, by index; joined ones count once."""
+        own = ((i, e) for i, e in enumerate(self.effectors) if e.body == body and not e.on_prop)
+        return {i: e.supports for i, e in own if not e.joined}
+
     def features_at(self, scene: Scene, q: Array) -> Array:
         """Return x of a configuration, (features,): rotations are relative to the upright nominal posture."""
         data = scene.model.createData()

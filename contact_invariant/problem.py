@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -158,8 +159,8 @@ class SynthesisProblem:
         for r, slope, variables in self._others(z):
             J = np.array(slope)  # not in `residuals`: this takes 1 ms in `hand_over`
             rows, columns = np.tril_indices(J.shape[1])
-            H, b = (J.T @ J)[None, rows, columns], (J.T @ r)[None]
             knots = KnotMap.identity(variables[None])
+            H, b = (J.T @ J)[None, rows, columns], (J.T @ r)[None]
             parts.append((0.5 * float(r @ r), NormalBlocks(np.stack([rows, columns]), H, b, knots)))
         shared = self.shared(z)
         cost = sum(cost for cost, _ in parts) + (0.0 if shared is None else 0.5 * shared[0] ** 2)
@@ -212,27 +213,26 @@ class SynthesisProblem:
 
     def _lasting(self, z: Array) -> list[tuple[Array, Array, Indices]]:
         """Return what contacts that last over a change of phase lack of bearing each character, as `_others`."""
-        a, character, found = self.logits(z), self.character, []
-        variables, c = character.variables, 1.0 / (1.0 + np.exp(-a))
+        if self.behaviour.overlap == 0.0:
+            return []
         weight = self.behaviour.overlap * self.weights["support"] * math.sqrt(SAMPLES)
-        at = 2 * character.features + self._block * np.arange(len(a))[:, None] + np.arange(a.shape[1])
-        for k in range(len(character.names)):
-            shares = np.zeros(a.shape[1])
-            for i, effector in enumerate(character.effectors):
-                if effector.body == k and not effector.on_prop and not effector.joined:
-                    shares[variables[i]] += effector.supports
-            for m in range(len(a) - 1):
-                missing = 1.0 - float(shares @ (c[m] * c[m + 1]))
-                slopes = np.concatenate([1.0 - c[m], 1.0 - c[m + 1]]) * np.tile(-shares * c[m] * c[m + 1], 2)
-                J = weight * (missing > 0.0) * slopes[None]
-                found.append((np.array([weight * max(missing, 0.0)]), J, np.concatenate([at[m], at[m + 1]])))
+        c, first, found = 1.0 / (1.0 + np.exp(-self.logits(z))), 2 * self.character.features, []
+        for k in range(len(self.character.names)):
+            shares = self.character.shares(k)
+            own, share = np.array(list(shares), dtype=int), np.array(list(shares.values()))
+            for m, (before, after) in enumerate(pairwise(c[:, own])):
+                lasting = share * before * after
+                missing = 1.0 - float(lasting.sum())
+                slopes = -np.concatenate([lasting * (1.0 - before), lasting * (1.0 - after)])
+                variables = first + self._block * m + np.concatenate([own, self._block + own])
+                r, J = np.array([weight * max(missing, 0.0)]), weight * (missing > 0.0) * slopes[None]
+                found.append((r, J, variables))
         return found
 
     def _others(self, z: Array) -> list[tuple[Array, Any, Indices]]:
         """Return residuals, their Jacobian, perhaps as a DM, and its variables: of task terms, contacts, durations."""
-        found, first = self._task(z), 2 * self.character.features + len(self.character.effectors)
-        if self.behaviour.overlap > 0.0:
-            found += self._lasting(z)
+        found = [*self._task(z), *self._lasting(z)]
+        first = 2 * self.character.features + len(self.character.effectors)
         if self._free:
             limit, weight = math.log(self.behaviour.duration_factor), self.weights["duration"]
             for tau_index in range(first, self.knots, self._block):

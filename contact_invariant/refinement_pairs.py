@@ -102,7 +102,8 @@ class RefinementPairs:
         unlisted = [pair for pair in self.dampers if pair not in {*inside, *close}]
         self._within = {pair: self.dampers[pair].influence + BEYOND for pair in unlisted}
         close += unlisted
-        self.dampers |= {(p.first, p.second): p for p in watched if p.first in own and p.second in other}
+        both = ((p, ends) for p in watched for ends in ((p.first, p.second), (p.second, p.first)))
+        self.dampers |= {(a, b): p for p, (a, b) in both if a in own and b in other}
         self._inside, self._close = set(inside), set(close)
         self._names = [piece.name for piece in pieces]
         self.dampers |= {

@@ -173,9 +173,7 @@ def dynamic_rows(
         rows.add(f"{character.label(k)} force", "physics", force)
         rows.add(f"{character.label(k)} moment", "physics", 2 * moment)
     for k in range(len(character.names)):
-        own = [(i, e) for i, e in enumerate(character.effectors) if e.body == k and not e.on_prop]
-        standing = [e.supports * at.c[i] for i, e in own if not e.joined]
-        rows.add("support", "support", hinge(1 - sum(standing)))
+        rows.add("support", "support", hinge(1 - sum(share * at.c[i] for i, share in character.shares(k).items())))
         hands = [i for i, e in enumerate(character.effectors) if e.body == k and e.on_prop]
         if together > 0.0 and len(hands) > 1:
             rows.add("hands together", "support", *(together * (at.c[i] - at.c[j]) for i, j in pairwise(hands)))

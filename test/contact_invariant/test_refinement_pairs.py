@@ -134,8 +134,15 @@ def test_a_foot_that_has_just_left_or_lands_soon_keeps_what_its_path_gives(behav
     assert margins(1.0, {0: 0.05}.items())[0] == 0.03
 
 
-def test_pairs_with_surroundings_that_the_scenario_lists_have_the_dampers_of_the_controller():
-    scenario = load_scenario("climb_up")  # thighs and platform
+@pytest.mark.parametrize(
+    "bodies", ["humanoid/*_hip_pitch_link, platform/block", "platform/block, humanoid/*_hip_pitch_link"]
+)
+def test_pairs_with_surroundings_that_the_scenario_lists_have_the_dampers_of_the_controller(tmp_path, bodies):
+    given, path = "bodies: [humanoid/*_hip_pitch_link, platform/block]", tmp_path / "climb.yaml"
+    text = load_scenario("climb_up").path.read_text()
+    assert given in text
+    path.write_text(text.replace(given, f"bodies: [{bodies}]"))
+    scenario = load_scenario(str(path))
     names = [piece.name for piece in scenario.scene.collision_model.geometryObjects]
     found = RefinementPairs(scenario, character_of(scenario)).dampers
     outside = {(names[a], names[b]): damper for (a, b), damper in found.items() if not names[b].startswith("humanoid/")}
