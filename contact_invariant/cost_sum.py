@@ -91,13 +91,13 @@ class CostSum:
         residual = crocoddyl.ResidualModelState(self._state, self._state.zero(), self._nu)
         self.barrier("joint limits", residual, low.ravel(), high.ravel(), np.repeat([angles, speeds], nv))
 
-    def torques(self, limit: Array, effort: float, share: float, weights: Array | float) -> None:
+    def torques(self, limit: Array, effort: float, share: Array | float, weights: Array | float) -> None:
         """Add the squared torques relative to their limits, and a barrier.
 
         Args:
             limit: largest torques, (nu,) [N m].
             effort: weight of the squares.
-            share: of the limits that is used.
+            share: of the limits that is used, one or (nu,).
             weights: of the barrier [1/(N m)²].
         """
         control = crocoddyl.ResidualModelControl(self._state, self._nu)

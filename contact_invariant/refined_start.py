@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from types import MappingProxyType
 
 import numpy as np
 import pinocchio as pin
@@ -17,7 +18,7 @@ from contact_invariant.character_builder import character_of
 from contact_invariant.contact_schedule import node_times
 from contact_invariant.motion import Motion, rotations
 from contact_invariant.moving_surfaces import Load, MovingPiece, MovingSurface
-from contact_invariant.refined_audit import RefinedAudit, RefinedAuditor
+from contact_invariant.refined_audit import RATIO, RefinedAudit, RefinedAuditor
 from contact_invariant.refined_plan import refined_plan
 from contact_invariant.refinement import Refinement, Refiner, continued, together
 from contact_invariant.synthesis import Progress, Synthesiser
@@ -84,11 +85,12 @@ class Refining:
         # With firm barriers from the start it needs more iterations, or diverges. What comes close only then is kept
         # apart when it continues; torques decrease further.
         near, low = {"own links", "penetration", "torque"}, {"own links", "swing clearance"}
-        for firm, causes in ((False, low), (True, set()), (True, near)):
+        for firm, causes in ((False, low), (True, set()), (True, near), (True, {"torque"})):
             cramped = firm and not causes and _cramped(self._scene, after)
             if (after.passed and not cramped) or (causes and not causes & _missed(audit)):
                 continue
-            again = self._solved(motion, touched, progress, again, firm=firm)
+            peaks = self._peaks(audit) if firm and causes else {}
+            again = self._solved(motion, touched, progress, again, firm=firm, peaks=peaks)
             audit = self._audited(motion, again.motion)
             iterations, seconds = iterations + again.iterations, seconds + again.seconds
             if audit.missed <= after.missed:
@@ -104,6 +106,12 @@ class Refining:
         parts = [refiner.gains(part) for refiner, part in zip(self._refiners, found.parts, strict=True)]
         return np.hstack([part.reshape(len(part), -1) for part in parts])
 
+    def _peaks(self, audit: RefinedAudit) -> dict[str, float]:
+        """Return the largest torque of each motor that goes beyond its limit, relative to it."""
+        ratios = np.abs(audit.dynamics.torques).max(axis=0) / self._scene.torque_limits
+        named = zip(self._scene.actuated_joint_names, ratios.tolist(), strict=True)
+        return {name: ratio for name, ratio in named if ratio > RATIO}
+
     def _audited(self, motion: Motion, refined: WholeBodyMotion) -> RefinedAudit:
         return self._auditor.audit_refined(refined, motion.knots, self._terms.values)
 
@@ -115,12 +123,13 @@ class Refining:
         last: Refinement | None = None,
         *,
         firm: bool = False,
+        peaks: Mapping[str, float] = MappingProxyType({}),
     ) -> Refinement:
         """Return the refinement, each character by itself, with the path of the object.
 
-        It continues `last` if given, with firmer barriers if `firm`. A character that touches another one follows its
-        surfaces as that moves before, that one bears the forces, and the first one follows what this has changed. Each
-        keeps clear of the other one as that moves before.
+        It continues `last` if given, with firmer barriers if `firm`, and less torque of the motors that `peaks` names.
+        A character that touches another one follows its surfaces as that moves before, that one bears the forces, and
+        the first one follows what this has changed. Each keeps clear of the other one as that moves before.
         """
         count, touchable = len(self._refiners), self._character.touchable
         parts = dict[int, Refinement]() if last is None else dict(enumerate(last.parts))
@@ -138,7 +147,16 @@ class Refining:
         def one(k: int, moving: Mapping[str, MovingSurface], loads: tuple[Load, ...] = ()) -> Refinement:
             others = tuple(self._others(k, times, now(), before)) if count > 1 else ()
             return self._one(
-                motion, touched, progress, k, parts.get(k), firm=firm, moving=moving, loads=loads, others=others
+                motion,
+                touched,
+                progress,
+                k,
+                parts.get(k),
+                firm=firm,
+                peaks=peaks,
+                moving=moving,
+                loads=loads,
+                others=others,
             )
 
         moving = self._surfaces(bearers, times, now())
@@ -197,6 +215,7 @@ class Refining:
         before: Refinement | None,
         *,
         firm: bool,
+        peaks: Mapping[str, float],
         moving: Mapping[str, MovingSurface],
         loads: tuple[Load, ...],
         others: tuple[MovingPiece, ...],
@@ -217,6 +236,7 @@ class Refining:
             progress=progress,
             before=before,
             firm=firm,
+            peaks=peaks,
         )
 
     def _together(self, parts: Sequence[WholeBodyMotion], motion: Motion, touched: NDArray[np.str_]) -> WholeBodyMotion:

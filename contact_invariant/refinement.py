@@ -47,6 +47,9 @@ from multi_qp_scene.schema.behaviour import DirectionTerm, UprightTerm
 
 #: Factor of the barriers' weights when a refinement that breaks bounds is continued.
 FIRMER = 10.0
+#: Torque, relative to its limit, that a motor beyond it is to have when the refinement is continued. Accelerations jump
+#: as contacts change, and splines through the nodes, which is what is carried out, overshoot there.
+RESERVE = 0.8
 #: Relative decrease of cost and defects in this number of iterations below which the solver has converged.
 DECREASE, STALL = 1e-2, 4
 #: Gains of the stabilisation of contacts: position [1/s²], velocity [1/s]. Steps of the integration move a patch by the
@@ -169,6 +172,7 @@ class Refiner:
         progress: Progress | None,
         before: Refinement | None = None,
         firm: bool = False,
+        peaks: Mapping[str, float] = MappingProxyType({}),
     ) -> Refinement:
         """Refine a motion.
 
@@ -185,14 +189,25 @@ class Refiner:
             before: refinement of the same motion to begin with; pairs of own links that are near in it are kept apart
                 as well.
             firm: whether barriers are firmer.
+            peaks: largest torques in `before` relative to their limits, of the motors whose share is less by this.
         """
         begin = time.process_time()
         with threadpool_limits(1):
             guess, simplified, held = self._guess(motion, touched, strict, carried, moving)
             refined = None if before is None else before.motion.q
             guess = replace(guess, loads=loads, others=others, refined=refined)
+            shares = 1.0 if before is None or before.guess is None else before.guess.torque_shares
+            guess = replace(guess, torque_shares=shares * self._torque_shares(peaks))
             problem = self._problem(guess, FIRMER if firm else 1.0)
             return self._solved(problem, guess, simplified, held, begin + time_limit, begin, progress, before)
+
+    def _torque_shares(self, peaks: Mapping[str, float]) -> Array:
+        """Return the factors of the shares of torque limits with which motors come to `RESERVE`, (nv - 6,)."""
+        scene = self._scenario.scene
+        found = np.ones(scene.nv - 6)
+        for name, index in zip(scene.actuated_joint_names, scene.actuated_v, strict=True):
+            found[index - 6] = RESERVE / peaks[name] if name in peaks else 1.0
+        return found
 
     def postures(self, motion: Motion) -> Array:
         """Return the postures of a simplified motion at the nodes, (M + 1, nq)."""

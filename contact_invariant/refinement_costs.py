@@ -55,6 +55,9 @@ LIFTED_SWING = 5e5
 #: Factor of a swinging foot that is a point, whose swings may be short, and of the height of any point that swings,
 #: which no rotation keeps from cutting its path short.
 SWING_FOOT, SWING_HEIGHT = 16.0, 10.0
+#: ... points that grip [m]: the body swings about them, and errors of the integration, which grow with the square of a
+#: limb's speed, move them by 1 to 2 cm, which the stabilisation of contacts does not hold;
+GRIP = 1e6
 #: ... hands that touch an object [m], [rad], and on their way to it [m];
 CARRY, CARRY_TURN, REACHING = 1e6, 1e5, 500.0
 #: ... surfaces that another character touches [m], [rad];
@@ -85,6 +88,7 @@ class Guess:
         refined: postures of the refinement that is continued, (M + 1, nq); None if there is none.
         loads: what another character does to surfaces.
         others: pieces of another character.
+        torque_shares: factor of each motor's share of its torque limit, (nv - 6,).
     """
 
     times: Array
@@ -98,6 +102,7 @@ class Guess:
     refined: Array | None = None
     loads: tuple[Load, ...] = ()
     others: tuple[MovingPiece, ...] = ()
+    torque_shares: Array | float = 1.0
 
 
 def torque_limits_of(scene: Scene) -> Array:
@@ -137,7 +142,8 @@ class CostFactory:
         step = 1.0 if last else float(self._guess.times[k + 1] - self._guess.times[k])
         pin.framesForwardKinematics(self._scene.model, self._data, self._guess.q[k])
         if not last:
-            costs.torques(self._limit, EFFORT, TORQUE, self._firmness**2 * OVER_TORQUE / self._limit**2)
+            share = TORQUE * self._guess.torque_shares
+            costs.torques(self._limit, EFFORT, share, self._firmness**2 * OVER_TORQUE / self._limit**2)
             acceleration = crocoddyl.ResidualModelJointAcceleration(self._state, self._nu)
             costs.add("acceleration", acceleration, ACCELERATION)
             for span in active:
@@ -253,6 +259,8 @@ class CostFactory:
             if landing is not None:
                 self._pose(costs, limb, limb.name, landing.pose_at(k), (self._firmness * LANDING,) * 2)
                 self._velocity(costs, limb, f"{limb.name} at rest", landing.twist_at(k), LANDING_SPEED)
+            elif limb.point and limb.grip > 0.0 and (held := [s for s in active if s.effector == i]):
+                self._pose(costs, limb, limb.name, held[0].pose_at(k), (GRIP, GRIP))
             elif i in swings:
                 lifted = self._paths.lifted(i, k) is not None  # an error of 3 mm would end in haste
                 weights = (LIFTED_SWING, FIRM_SWING_TURN) if lifted else swinging

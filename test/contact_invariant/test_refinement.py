@@ -290,7 +290,7 @@ def test_the_pyramid_of_forces_is_that_of_the_qp(cones):
 
 @pytest.mark.parametrize("normal", [(0.0, 0.0, 1.0), (-1.0, 0.0, 0.0), (0.0, 0.6, 0.8)])
 def test_fingertips_grip_along_the_normal_of_what_they_touch(normal):
-    assert_grips(load_scenario(str(Path(__file__).with_name("climb_wall.yaml"))), "left_hand", np.array(normal))
+    assert_grips(load_scenario(str(Path(__file__).with_name("climb_high.yaml"))), "left_hand", np.array(normal))
 
 
 @pytest.mark.parametrize("turned", [np.eye(3)[2], -np.eye(3)[2]])
@@ -298,6 +298,18 @@ def test_a_palm_grips_along_the_normal_of_what_it_touches(behaviour, turned):
     """Whether z of the patch is the normal of the surface, or points into it."""
     hand = "{left_foot: {surface: left_sole}, right_foot: {surface: right_sole}, left_hand: {surface: GRIP}}"
     assert_grips(behaviour(effectors=hand.replace("GRIP", "left_palm, grip: 200")), "left_hand", None, turned)
+
+
+def costs_at(scenario, character, active, guess=None):
+    """Return the costs of a node, by name, in the start pose with contacts, or of a guess."""
+    scene = scenario.scene
+    q, planned = np.tile(scene.q0, (21, 1)), np.ones((20, len(character.effectors)), bool)
+    made = Guess(np.linspace(0.0, 1.0, 21), q, np.zeros((21, scene.nv)), active, planned, set(), set())
+    model = pin.Model(scene.model)
+    model.names[1] = "root_joint"
+    lines = LineContacts(scene, character, model, 1.0)
+    factory = CostFactory(scenario, character, scene.nv - 6, guess or made, 1.0, lines)
+    return factory.at(5, crocoddyl.StateMultibody(model), active).costs.todict()
 
 
 def assert_grips(scenario, name, normal, turned=None):
@@ -312,12 +324,7 @@ def assert_grips(scenario, name, normal, turned=None):
     pose = data.oMf[scene.surfaces[effector.surface].frame_id].copy()
     n = normal if turned is None else turned
     span = Span(i, 0, 20, "block/front", pose, n if turned is None else pose.rotation @ n)
-    q, planned = np.tile(scene.q0, (21, 1)), np.ones((20, len(character.effectors)), bool)
-    guess = Guess(np.linspace(0.0, 1.0, 21), q, np.zeros((21, scene.nv)), [span], planned, set(), set())
-    model = pin.Model(scene.model)
-    model.names[1] = "root_joint"
-    factory = CostFactory(scenario, character, scene.nv - 6, guess, 1.0, LineContacts(scene, character, model, 1.0))
-    costs = factory.at(5, crocoddyl.StateMultibody(model), [span]).costs.todict()
+    costs = costs_at(scenario, character, [span])
     barriers = [item.cost for key, item in costs.items() if key.startswith((f"force of {name}", f"wrench of {name}"))]
     assert len(barriers) == (1 if effector.point else 2)
 
@@ -335,15 +342,50 @@ def assert_grips(scenario, name, normal, turned=None):
     assert allowed(0.6 * friction * grip * across) and not allowed(1.1 * friction * grip * across)
 
 
+@pytest.mark.parametrize(("name", "held"), [("left_hand", True), ("left_knee", False)])
+def test_points_that_grip_are_held_at_their_place(name, held):
+    scenario = load_scenario(str(Path(__file__).with_name("climb_high.yaml")))
+    scene, character = scenario.scene, character_of(scenario)
+    place = np.array([0.4, 0.1, 1.1])
+    span = Span(character.index(name), 0, 20, "platform/top", pin.SE3(np.eye(3), place), np.array([0.0, 0.0, 1.0]))
+    costs = costs_at(scenario, character, [span])
+    pulls = [c for key, c in costs.items() if key == name]
+    assert len(pulls) == held
+    for item in pulls:
+        np.testing.assert_allclose(item.cost.residual.reference, place)
+        assert item.cost.residual.id == scene.surfaces[character.effectors[span.effector].surface].frame_id
+
+
+def test_motors_beyond_their_limits_get_a_smaller_share_when_a_refinement_is_continued(refined):
+    scenario, _, motion, found = refined
+    scene, character = scenario.scene, character_of(scenario)
+    refiner = Refiner(scenario, character, surroundings_of(scene, "humanoid"))
+    name, k = scene.actuated_joint_names[3], scene.actuated_v[3] - 6
+    touched = np.array([[FLOOR, FLOOR, ""]] * 2)
+
+    def continued(before, peaks):
+        return refiner.refine(motion, touched, {1}, time_limit=0.0, progress=None, before=before, peaks=peaks)
+
+    first = continued(found, {name: 1.2})
+    then = continued(first, {})
+    last = continued(then, {name: 1.5})
+    for one, expected in ((found, 1.0), (first, 2 / 3), (then, 2 / 3), (last, 0.8 / 1.8 * 0.8)):
+        shares = np.broadcast_to(one.guess.torque_shares, scene.nv - 6)
+        assert shares[k] == pytest.approx(expected)
+        assert (np.delete(shares, k) == 1.0).all()
+    bounds = costs_at(scenario, character, [], last.guess)["torques 0"].cost.activation.bounds
+    assert bounds.ub[k] == pytest.approx(0.8 * last.guess.torque_shares[k] * scene.torque_limits[3])
+
+
 def test_forces_at_an_edge_are_those_of_the_face_that_the_contact_names():
     """Hanging on the fingertips of one hand, 1 mm in front of an edge: their grip bears less by friction than below."""
-    scenario = load_scenario(str(Path(__file__).with_name("climb_wall.yaml")))
+    scenario = load_scenario(str(Path(__file__).with_name("climb_high.yaml")))
     scene, character = scenario.scene, character_of(scenario)
     auditor = RefinedAuditor(scene, character, surroundings_of(scene, "humanoid"), friction=0.8, bounds=Bounds())
     i, data = character.index("left_hand"), scene.model.createData()
     pin.framesForwardKinematics(scene.model, data, scene.q0)
     q = np.tile(scene.q0, (4, 1))
-    q[:, :3] += [0.379, 0.0, 1.1] - data.oMf[scene.surfaces[character.effectors[i].surface].frame_id].translation
+    q[:, :3] += [0.419, 0.0, 1.1] - data.oMf[scene.surfaces[character.effectors[i].surface].frame_id].translation
 
     def lift(face):
         touched = np.full((3, len(character.effectors)), "", dtype="<U16")
