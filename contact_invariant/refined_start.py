@@ -144,7 +144,11 @@ class Refining:
             """Return the postures of all as they are refined, or in the simplified motion."""
             return [parts[k].motion.q if k in parts else q for k, q in enumerate(before)]
 
+        refined = set[int]()
+
         def one(k: int, moving: Mapping[str, MovingSurface], loads: tuple[Load, ...] = ()) -> Refinement:
+            less = {} if k in refined else peaks  # shares are kept as one is refined once more
+            refined.add(k)
             others = tuple(self._others(k, times, now(), before)) if count > 1 else ()
             return self._one(
                 motion,
@@ -153,7 +157,7 @@ class Refining:
                 k,
                 parts.get(k),
                 firm=firm,
-                peaks=peaks,
+                peaks=less,
                 moving=moving,
                 loads=loads,
                 others=others,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from contact_invariant.audit import Finding
-from contact_invariant.refined_audit import RefinedAudit
+from contact_invariant.refined_audit import Dynamics, RefinedAudit
 from contact_invariant.refined_start import ROOM, Refining, _cramped, strict_phases
 from contact_invariant.refinement import Refinement
 
@@ -64,7 +64,8 @@ def test_a_motion_that_breaks_bounds_or_is_cramped_is_refined_again_with_firm_ba
     results = [make(room, passed=passed) for room, passed in audits]
     part = Refinement(*[None] * 2, [], [], 1, 0.0, 1.0, "converged")
 
-    def solve(motion, touched, progress, last=None, *, firm=False):
+    def solve(motion, touched, progress, last=None, *, firm=False, peaks=None):
+        assert not peaks
         seen.append(firm)
         return replace(part, before=-1, motion=len(seen) - 1)
 
@@ -86,24 +87,32 @@ def test_a_motion_that_breaks_bounds_or_is_cramped_is_refined_again_with_firm_ba
         ([["penetration"], ["penetration"], []], [False, True, True]),  # not with soft barriers again
         ([["slip"], ["own links"], []], [False, True, True]),
         ([["torque"], ["torque"], []], [False, True, True]),
+        ([["torque"], ["torque"], ["torque"], []], [False, True, True, True]),
+        ([["torque"], ["torque"], ["slip"]], [False, True, True]),
         ([["slip"], ["slip"]], [False, True]),
     ],
 )
 def test_a_refinement_continues_while_it_breaks_bounds(monkeypatch, missed, firmness):
-    """Firm barriers once, and again if links overlap or enter the surroundings, or torques exceed their limits."""
+    """Firm barriers once, and again if links overlap or enter the surroundings, or torques exceed their limits.
+
+    Then, and only then, motors that exceed theirs get a smaller share.
+    """
     solved, audits = [], [[], *missed]  # the first is that of the simplified motion
 
-    def solve(motion, touched, progress, last=None, *, firm=False):
+    def solve(motion, touched, progress, last=None, *, firm=False, peaks=None):
         assert (last is None) == (not solved)
+        assert (peaks or {}) == ({"knee": 1.2} if solved[-1:] == [True] and "torque" in missed[len(solved) - 1] else {})
         solved.append(firm)
         return Refinement(None, None, [0.0], [0.0], 1, 0.0, 1.0, "converged")
 
     def audit(motion, refined):
         findings = [Finding(name, 1.0, 0.0, "", "", False) for name in audits.pop(0)]
-        return RefinedAudit(tuple(findings), 0.0, None, None, None)
+        torques = np.array([[10.0, -50.0], [0.0, 60.0 if findings and findings[0].name == "torque" else 0.0]])
+        return RefinedAudit(tuple(findings), 0.0, None, None, Dynamics(None, torques, None))
 
     refining = object.__new__(Refining)
-    refining._scene = refining._character = refining._surroundings = None
+    refining._character = refining._surroundings = None
+    refining._scene = SimpleNamespace(torque_limits=np.array([20.0, 50.0]), actuated_joint_names=("hip", "knee"))
     monkeypatch.setattr(refining, "_solved", solve)
     monkeypatch.setattr(refining, "_gains", lambda found: None)
     monkeypatch.setattr(refining, "_audited", audit)
