@@ -46,7 +46,7 @@ POSTURE_STEP = 0.1
 class MotionPlayback(MotionGenerator):
     """Plays a timed plan from the start of its state on; afterwards it holds the last posture.
 
-    Feet, the limbs that touch nothing but level surfaces of the environment, land when they touch, and beside their
+    Feet, the limbs that touch nothing but faces of the environment, land when they touch, and beside their
     places in the plan where a deviation of the body asks for it; the centre of mass moves with them. A refined plan has
     gains instead: tasks follow the accelerations that these ask for, but for limbs that end in an area or touch an
     object, which follow their paths.
@@ -149,11 +149,12 @@ class MotionPlayback(MotionGenerator):
         """Return contacts and places of the feet; those in contact are on their surface, not a gap above it."""
         places = plan.x[:, 6 : 6 + 6 * self._limbs].reshape(len(plan.knots), self._limbs, 6)[:, self._feet, :3].copy()
         scene, touched = self.scenario.scene, plan.touched[:, self._feet] != ""
-        for k, i in np.argwhere(touched):
+        normals = np.full_like(places, (0.0, 0.0, 1.0))
+        for k, i in np.argwhere(touched)[::-1]:
             face = scene.model.frames[scene.surfaces[str(plan.touched[k, self._feet[i]])].frame_id].placement
-            normal = face.rotation[:, 2]
-            places[k, i, 2] -= normal @ (places[k, i] - face.translation) / normal[2]
-        return FeetPlan(plan.knots, touched, places, pressed(touched))
+            normals[: k + 1, i] = normal = face.rotation[:, 2]
+            places[k, i] -= normal @ (places[k, i] - face.translation) * normal
+        return FeetPlan(plan.knots, touched, places, normals, pressed(touched))
 
     def _play(self, plan: TimedPlan, start: tuple[Array, Array] | None = None) -> None:
         """Play a plan from `started_at` on; `start` are the joint angles and their velocities there, at rest if None.
@@ -259,18 +260,20 @@ class MotionPlayback(MotionGenerator):
             twist, acceleration = np.append(rate[place], omega[0]), np.append(second[place], alpha[0])
             position = x[place]
             if k - 1 in on:
-                aside, speed, pull = self.feet.swing(self._feet.index(k - 1))
+                aside, speed, pull = self.feet.swing(self._feet.index(k - 1), t)
                 position, twist[:3], acceleration[:3] = position + aside, twist[:3] + speed, acceleration[:3] + pull
             references[name] = pose_reference(position, R, twist, acceleration)
         if self._feedback is not None:
             touching = [i for i in range(len(plan.effectors)) if on.get(i, i in self._active[phase])]
             self._feedback.update(now.kinematics, t, phase, touching, moving=not over)
-            self._feed_back(self._feedback, now.kinematics, references)
+            self._feed_back(self._feedback, now.kinematics, t, references)
         names = self._names(phase, [k for k in range(len(self._feet)) if self.feet.on[k]])
         self._missing = tuple(sorted(set(self._active[phase].values()) - set(names)))
         return GeneratorOutput(names, references, done=over)
 
-    def _feed_back(self, feedback: PlanFeedback, kinematics: Kinematics, references: dict[str, Array]) -> None:
+    def _feed_back(
+        self, feedback: PlanFeedback, kinematics: Kinematics, time: float, references: dict[str, Array]
+    ) -> None:
         """Write the accelerations of the feedback into the references, but for what follows a path."""
         references["com"][2::3] = feedback.of_com(kinematics)
         references["posture"][2::3] = feedback.acceleration[self._velocities]
@@ -280,10 +283,11 @@ class MotionPlayback(MotionGenerator):
         for k, i in enumerate(self._feet):
             name, frame = str(self.plan.effectors[i]), self._frames[i]
             if self.feet.late[k] > 0.0 and name in references and name in self._fed_back:
-                reference = references[name]
-                above = kinematics.pose(frame).translation[2] - reference[2]
-                faster = kinematics.velocity(frame)[2] - reference[14]
-                reference[20] = -LIMB * above - 2.0 * math.sqrt(LIMB) * faster
+                reference, normal = references[name], self.feet.normal(k, time)
+                above = normal @ (kinematics.pose(frame).translation - reference[:3])
+                faster = normal @ (kinematics.velocity(frame)[:3] - reference[12:15])
+                asked = -LIMB * above - 2.0 * math.sqrt(LIMB) * faster
+                reference[18:21] += (asked - normal @ reference[18:21]) * normal
 
     def _follow_feet(
         self, now: GeneratorInput, t: float, phase: int, x: Array, rate: Array
@@ -322,21 +326,23 @@ class MotionPlayback(MotionGenerator):
 
 
 def feet_of_plan(scene: Scene, plan: TimedPlan) -> list[int]:
-    """Return the limbs that touch level surfaces of the environment alone, and no other patch of whose link touches.
+    """Return the limbs that touch faces of the environment alone, and no other patch of whose link touches.
 
-    The contact force of a link does not tell whether its toes or its sole have landed.
+    Without gains, faces are level: feet move with the body, which is a pendulum over them. The contact force of a link
+    does not tell whether its toes or its sole have landed.
     """
     links = [scene.surfaces[str(name)].joint_id for name in plan.surfaces]
     touching = [link for link, touched in zip(links, plan.touched.T, strict=True) if (touched != "").any()]
     limbs = range(int(plan.limbs))
-    return [i for i in limbs if touching.count(links[i]) == 1 and _stands(scene, plan.touched[:, i])]
+    least = -1.0 if len(plan.gains) else LEVEL
+    return [i for i in limbs if touching.count(links[i]) == 1 and _stands(scene, plan.touched[:, i], least)]
 
 
-def _stands(scene: Scene, touched: NDArray[np.str_]) -> bool:
-    """Return whether an effector touches level surfaces of the environment, and nothing else."""
+def _stands(scene: Scene, touched: NDArray[np.str_], least: float) -> bool:
+    """Return whether all that an effector touches are faces whose normals have at least this vertical component."""
     surfaces = [scene.surfaces[str(name)] for name in np.unique(touched) if name]
     return bool(surfaces) and all(
-        surface.joint_id == 0 and scene.model.frames[surface.frame_id].placement.rotation[2, 2] > LEVEL
+        surface.joint_id == 0 and scene.model.frames[surface.frame_id].placement.rotation[2, 2] >= least
         for surface in surfaces
     )
 

@@ -46,12 +46,14 @@ class FeetPlan:
         knots: from which on each row holds, (k,) [s].
         touched: whether each foot is in contact, (k, n).
         places: where the feet are at the knots, (k, n, 3) [m].
+        normals: of the face that each foot touches or lands on next, outwards, (k, n, 3).
         shares: part of each foot in the vertical force of all from each knot on, (k, n).
     """
 
     knots: Array
     touched: NDArray[np.bool_]
     places: Array
+    normals: Array
     shares: Array
 
     def at(self, time: float) -> int:
@@ -147,19 +149,22 @@ class PlayedFeet(Stateful):
                 self.offsets[i] = returning(self._stance(i))
             elif not self.on[i] and (plan.touched[k, i] or soon):
                 at = plan.landed(i, time) if plan.touched[k, i] else row
-                above = places[i][2] - plan.places[at, i, 2]
+                normal, landing = plan.normals[at, i], plan.places[at, i]
+                above = normal @ (places[i] - landing)
                 if forces is not None:
                     touches = forces[i] > TOUCH * self._weight
                 elif plan.touched[k, i]:
                     touches = above <= CLOSE
                 else:  # a hand that comes over an edge from below has not landed
-                    touches = above <= -BELOW < plan.places[k, i, 2] - plan.places[at, i, 2]
+                    touches = above <= -BELOW < normal @ (plan.places[k, i] - landing)
                 if touches:
                     self.on[i], self.late[i], self.corrected[i] = 1.0, 0.0, 0.0
-                    self.offsets[i] = places[i][:2] - plan.places[at, i, :2]
+                    self.offsets[i] = (places[i] - landing)[:2]
                     self.planned.copy_from(self.body)
                 elif plan.touched[k, i]:
                     self.late[i] = min(self.late[i] + DESCENT * dt, DEEPEST)
+            else:  # it did not land in its time
+                self.late[i] = max(self.late[i] - DESCENT * dt, 0.0)
         self.drift += dt * self._pull
         self.beside += dt * self.drift
         self.body.update(self._coming(time, self.offsets), STEP, dt, 1)
@@ -201,11 +206,19 @@ class PlayedFeet(Stateful):
         """Acceleration of the feet in the air to their displaced footholds, (n, 2) [m/s²]."""
         return GOING**2 * (self.offsets - self.beside) - 2.0 * GOING * self.drift
 
-    def swing(self, i: int) -> tuple[Array, Array, Array]:
+    def swing(self, i: int, time: float) -> tuple[Array, Array, Array]:
         """Return displacement of a foot in the air, its velocity and acceleration, (3,) each [m], [m/s], [m/s²]."""
-        sinking = -DESCENT if 0.0 < self.late[i] < DEEPEST else 0.0
-        place, rate = np.append(self.beside[i], -self.late[i]), np.append(self.drift[i], sinking)
-        return place, rate, np.append(self._pull[i], 0.0)
+        normal, due = self.normal(i, time), self._plan.touched[self._plan.at(time), i]
+        moves = self.late[i] > 0.0 and not (due and self.late[i] == DEEPEST)
+        descent = (DESCENT if due else -DESCENT) * moves
+        along = np.zeros((3, 3))
+        along[:, :2] = self.beside[i], self.drift[i], self._pull[i]
+        along -= np.outer(along @ normal, normal)
+        return along[0] - self.late[i] * normal, along[1] - descent * normal, along[2]
+
+    def normal(self, i: int, time: float) -> Array:
+        """Return the normal of the face that a foot touches or lands on next, (3,)."""
+        return np.asarray(self._plan.normals[self._plan.at(time), i])
 
     def _stance(self, without: int) -> Array:
         """Return the mean displacement of the feet in contact, except one, (2,) [m]."""

@@ -115,6 +115,18 @@ def test_a_sole_does_not_land_by_the_force_on_the_toes_of_its_link(scenario, mad
     assert feet_of_plan(scenario.scene, replace(plan, surfaces=np.array(surfaces))) == []
 
 
+def test_limbs_on_a_wall_land_when_they_touch_if_gains_hold_the_balance(tmp_path, made):
+    file = made[1].scenario.spec.states["motion"].generators["motion"].file
+    plan = TimedPlan.load(Path(file))
+    wall = "environment: {wall: {box: [0.1, 2, 1], pose: {xyz: [1, 0, 0.5]}}, "
+    (tmp_path / "wall.yaml").write_text(SCENARIO.replace("environment: {", wall))
+    scene = load_scenario(str(tmp_path / "wall.yaml")).scene
+    touched = plan.touched.copy()
+    touched[-1, 2] = "wall/back"
+    assert feet_of_plan(scene, replace(plan, touched=touched)) == [0, 1]
+    assert feet_of_plan(scene, replace(plan, touched=touched, gains=np.ones((1, 1, 1)))) == [0, 1, 2]
+
+
 def test_another_behaviour_is_another_motion(folder, scenario, monkeypatch):
     behaviour = scenario.spec.behaviour.model_copy(update={"friction": 0.5})
     other = replace(scenario, spec=scenario.spec.model_copy(update={"behaviour": behaviour}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -24,7 +25,8 @@ def trot():
     places = np.tile(CORNERS, (len(knots), 1, 1))
     ahead = np.interp(knots, [0.3, 0.7], [0.0, 0.1])
     places[:, SWINGING, 0] += ahead[:, None]
-    return FeetPlan(knots, touched, places, pressed(touched))
+    normals = np.tile([0.0, 0.0, 1.0], (len(knots), 4, 1))
+    return FeetPlan(knots, touched, places, normals, pressed(touched))
 
 
 @pytest.fixture
@@ -91,12 +93,61 @@ def test_a_foot_that_is_late_descends_until_it_touches(feet):
     late = lambda i, time: 0.02 * WEIGHT if i in STANDING or (i == 0 and time > 0.9) else 0.0  # noqa: E731
     played(feet, 0.8, force=late)
     assert feet.on.tolist() == [0.0, 1.0, 1.0, 0.0]
-    place, speed, _ = feet.swing(0)
+    place, speed, _ = feet.swing(0, 0.8)
     assert -DEEPEST < place[2] < -0.02 and speed[2] < 0.0
     played(feet, 1.1, begin=0.8, force=late)
     assert feet.on.tolist() == [1.0, 1.0, 1.0, 0.0]
-    place, speed, _ = feet.swing(3)
+    place, speed, _ = feet.swing(3, 1.1)
     assert place[2] == -DEEPEST and speed[2] == 0.0
+
+
+def on_a_wall():
+    """Return the trot whose first foot steps from the floor onto a wall in front of it, at 0.7 s, and leaves it."""
+    plan, wall = trot(), np.array([-1.0, 0.0, 0.0])
+    plan.normals[:, 0] = wall
+    plan.places[plan.knots > 0.299, 0] = [0.4, 0.2, 0.3]
+    plan.touched[plan.knots > 1.199, 0] = False
+    return plan, wall
+
+
+def test_a_foot_lands_on_a_wall_by_its_distance_from_it():
+    plan, wall = on_a_wall()
+    feet = PlayedFeet(plan, OMEGA, WEIGHT)
+
+    def step(begin, until, away, down=0.0):
+        for time in np.arange(begin, until, DT):
+            places = plan.places[plan.at(time)].copy()
+            places[0] += away * wall + [0.0, 0.0, -down]
+            feet.update(time, DT, places, None)
+
+    step(0.0, 0.78, 0.01, down=0.02)
+    assert feet.on.tolist() == [0.0, 1.0, 1.0, 1.0]
+    place, speed, _ = feet.swing(0, 0.78)
+    assert 0.01 < place[0] < DEEPEST and speed[0] > 0.1 and place[2] == speed[2] == 0.0  # to the wall
+    step(0.78, 0.79, 0.0005, down=0.02)
+    assert feet.on.all() and feet.late[0] == 0.0
+
+
+def test_a_foot_that_has_never_landed_returns_to_its_path():
+    plan, _ = on_a_wall()
+    feet = PlayedFeet(plan, OMEGA, WEIGHT)
+    never = lambda i, time: planted(i, time) if i else 0.0  # noqa: E731
+    played(feet, 1.1, force=never)
+    assert feet.swing(0, 1.1)[0][0] == pytest.approx(DEEPEST)
+    played(feet, 1.3, begin=1.1, force=never)
+    place, speed, _ = feet.swing(0, 1.3)
+    assert 0.0 < place[0] < 0.9 * DEEPEST and speed[0] < 0.0
+    played(feet, 1.45, begin=1.3, force=never)
+    assert not feet.swing(0, 1.45)[0][0]
+
+
+def test_a_displaced_foothold_stays_on_its_wall():
+    plan, wall = on_a_wall()
+    feet = PlayedFeet(plan, OMEGA, WEIGHT)
+    feet.on[0], feet.beside[0], feet.drift[0] = 0.0, [0.02, 0.01], [0.1, -0.1]
+    for part in feet.swing(0, 0.5):
+        assert part @ wall == 0.0
+    np.testing.assert_allclose(feet.swing(0, 0.5)[0], [0.0, 0.01, 0.0])
 
 
 def test_a_foot_that_bears_less_than_one_per_cent_of_the_weight_is_in_the_air(feet):
@@ -126,7 +177,7 @@ def test_feet_land_where_a_body_that_tips_about_the_diagonal_will_be(feet):
     wanted = tipping(0.7)
     for i in SWINGING:
         np.testing.assert_allclose(feet.offsets[i], wanted, atol=0.2 * np.linalg.norm(wanted))
-        place, _, _ = feet.swing(i)
+        place, _, _ = feet.swing(i, 0.69)
         np.testing.assert_allclose(place[:2], feet.offsets[i], atol=0.2 * np.linalg.norm(wanted))
     assert not feet.offsets[STANDING].any()
 
@@ -170,7 +221,7 @@ def test_a_restored_state_goes_on_alike(feet):
 def test_the_body_follows_displaced_feet_by_what_each_bears():
     borne = np.array([0.6, 0.3, 0.1, 0.0])
     plan = trot()
-    plan = FeetPlan(plan.knots, plan.touched, plan.places, np.where(plan.touched, borne, 0.0))
+    plan = replace(plan, shares=np.where(plan.touched, borne, 0.0))
     feet = PlayedFeet(plan, OMEGA, WEIGHT)
     _, direction = across()
     played(feet, 0.7, error=lambda time: 0.03 * direction)
