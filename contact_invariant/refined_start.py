@@ -33,6 +33,8 @@ from multi_qp_scene.schema.behaviour import BehaviourSpec, RestTerm, StrikeTerm
 #: Distance from a joint limit below which a motion is refined again with firm barriers, although it passes: the dampers
 #: of the QP brake there. Joints that start closer are allowed as much beyond [rad].
 ROOM = 0.02
+#: Most continuations of a refinement for torques alone, while these decrease.
+FURTHER = 3
 
 
 @dataclass(frozen=True)
@@ -84,12 +86,17 @@ class Refining:
         audit, iterations, seconds = after, found.iterations, found.seconds
         # With firm barriers from the start it needs more iterations, or diverges. What comes close only then is kept
         # apart when it continues; torques decrease further.
-        near, low = {"own links", "penetration", "torque"}, {"own links", "swing clearance"}
-        for firm, causes in ((False, low), (True, set()), (True, near), (True, {"torque"})):
+        low, near, torque = {"own links", "swing clearance"}, {"own links", "penetration", "torque"}, {"torque"}
+        highest = float("inf")
+        for firm, causes in ((False, low), (True, set()), (True, near), *[(True, torque)] * FURTHER):
             cramped = firm and not causes and _cramped(self._scene, after)
             if (after.passed and not cramped) or (causes and not causes & _missed(audit)):
                 continue
             peaks = self._peaks(audit) if firm and causes else {}
+            if causes == torque:
+                if max(peaks.values()) >= highest:
+                    break
+                highest = max(peaks.values())
             again = self._solved(motion, touched, progress, again, firm=firm, peaks=peaks)
             audit = self._audited(motion, again.motion)
             iterations, seconds = iterations + again.iterations, seconds + again.seconds

@@ -47,8 +47,7 @@ from multi_qp_scene.schema.behaviour import DirectionTerm, UprightTerm
 
 #: Factor of the barriers' weights when a refinement that breaks bounds is continued.
 FIRMER = 10.0
-#: Torque, relative to its limit, that a motor beyond it is to have when the refinement is continued. Accelerations jump
-#: as contacts change, and splines through the nodes, which is what is carried out, overshoot there.
+#: Torque, relative to its limit, that a motor beyond it is to have when the refinement is continued.
 RESERVE = 0.8
 #: Relative decrease of cost and defects in this number of iterations below which the solver has converged.
 DECREASE, STALL = 1e-2, 4

@@ -44,6 +44,10 @@ STARTING = 0.3
 #: Duration before a hand touches an object in which it may be close to it [s].
 REACH = 0.16
 
+#: Factor of the accelerations within this duration of a change of contact [s], if torques there are to decrease: they
+#: jump, and splines through the nodes, which is what is carried out, overshoot there.
+SMOOTH, CHANGE = 50.0, 0.1
+
 #: Weights, of squares per second: torques relative to their limits, joint accelerations [rad/s²] ...
 EFFORT, ACCELERATION = 20.0, 2e-3
 #: ... distance from the simplified motion: root [m], [rad], joints [rad], velocities, centre of mass [m] ...
@@ -145,7 +149,7 @@ class CostFactory:
             share = TORQUE * self._guess.torque_shares
             costs.torques(self._limit, EFFORT, share, self._firmness**2 * OVER_TORQUE / self._limit**2)
             acceleration = crocoddyl.ResidualModelJointAcceleration(self._state, self._nu)
-            costs.add("acceleration", acceleration, ACCELERATION)
+            costs.add("acceleration", acceleration, self._smoothness(k) * ACCELERATION)
             for span in active:
                 self._cone(costs, k, span, active)
         self._tracking(costs, k, rest=last)
@@ -182,6 +186,13 @@ class CostFactory:
             factors = np.concatenate([OVERLAP * np.array(weights), approaches])
             costs.squares("clearance", residual, self._firmness * factors)
         return costs.sum
+
+    def _smoothness(self, k: int) -> float:
+        """Return the factor of the accelerations at a node, if torques there are to decrease."""
+        if np.all(self._guess.torque_shares == 1.0):
+            return 1.0
+        changes = [self._guess.times[node] for span in self._guess.spans for node in (span.begin, span.end) if node]
+        return SMOOTH if np.abs(np.array(changes) - self._guess.times[k]).min(initial=np.inf) < CHANGE else 1.0
 
     def _soon(self, k: int) -> dict[int, float]:
         """Return effectors whose contact begins or has ended within `LEAVING` of a node: how far off, 0..1, of it."""

@@ -97,18 +97,43 @@ def test_a_refinement_continues_while_it_breaks_bounds(monkeypatch, missed, firm
 
     Then, and only then, motors that exceed theirs get a smaller share.
     """
-    solved, audits = [], [[], *missed]  # the first is that of the simplified motion
+    solved, found = continued(monkeypatch, missed, [1.2] * len(missed))
+    assert solved == firmness and found.audit.missed == len(missed[-1])
+    assert found.refinement.iterations == len(firmness)
+
+
+@pytest.mark.parametrize(
+    ("peaks", "count"),
+    [
+        ([1.9, 1.5, 1.4, 1.2, 1.1, 0.9], 6),
+        ([1.9, 1.5, 1.4, 1.2, 1.1, 1.05], 6),
+        ([1.9, 1.5, 1.4, 0.9], 4),
+        ([1.9, 1.5, 1.6, 1.5, 1.5], 5),
+        ([1.9, 1.5, 1.4, 1.4], 4),
+    ],
+)
+def test_a_refinement_continues_while_torques_decrease(monkeypatch, peaks, count):
+    solved, found = continued(monkeypatch, [["torque"] if peak > 1.0 else [] for peak in peaks], peaks)
+    assert len(solved) == count == len(peaks)
+    assert found.audit.passed == (peaks[-1] < 1.0)
+
+
+def continued(monkeypatch, missed, peaks):
+    """Refine with audits that miss bounds, and torques of a knee; return the firmness of each, and the start."""
+    torques, solved, audits = peaks, [], [[], *missed]  # the first is that of the simplified motion
 
     def solve(motion, touched, progress, last=None, *, firm=False, peaks=None):
         assert (last is None) == (not solved)
-        assert (peaks or {}) == ({"knee": 1.2} if solved[-1:] == [True] and "torque" in missed[len(solved) - 1] else {})
+        known = solved[-1:] == [True] and "torque" in missed[len(solved) - 1]
+        assert (peaks or {}) == pytest.approx({"knee": torques[len(solved) - 1]} if known else {})
         solved.append(firm)
         return Refinement(None, None, [0.0], [0.0], 1, 0.0, 1.0, "converged")
 
     def audit(motion, refined):
         findings = [Finding(name, 1.0, 0.0, "", "", False) for name in audits.pop(0)]
-        torques = np.array([[10.0, -50.0], [0.0, 60.0 if findings and findings[0].name == "torque" else 0.0]])
-        return RefinedAudit(tuple(findings), 0.0, None, None, Dynamics(None, torques, None))
+        high = 50.0 * torques[len(solved) - 1] if findings and findings[0].name == "torque" else 0.0
+        moments = np.array([[10.0, -50.0], [0.0, high]])
+        return RefinedAudit(tuple(findings), 0.0, None, None, Dynamics(None, moments, None))
 
     refining = object.__new__(Refining)
     refining._character = refining._surroundings = None
@@ -119,5 +144,5 @@ def test_a_refinement_continues_while_it_breaks_bounds(monkeypatch, missed, firm
     monkeypatch.setattr("contact_invariant.refined_start.refined_plan", lambda *_: None)
     monkeypatch.setattr("contact_invariant.refined_start._cramped", lambda *_: False)
     found = refining.refine(None, SimpleNamespace(touched=np.zeros((2, 1))), None)
-    assert solved == firmness and not audits
-    assert found.refinement.iterations == len(firmness) and found.audit.missed == len(missed[-1])
+    assert not audits
+    return solved, found

@@ -24,6 +24,8 @@ from contact_invariant.optional_crocoddyl import crocoddyl
 from contact_invariant.refined_audit import RefinedAuditor
 from contact_invariant.refinement import Refiner
 from contact_invariant.refinement_costs import (
+    ACCELERATION,
+    SMOOTH,
     CostFactory,
     Guess,
 )
@@ -375,6 +377,21 @@ def test_motors_beyond_their_limits_get_a_smaller_share_when_a_refinement_is_con
         assert (np.delete(shares, k) == 1.0).all()
     bounds = costs_at(scenario, character, [], last.guess)["torques 0"].cost.activation.bounds
     assert bounds.ub[k] == pytest.approx(0.8 * last.guess.torque_shares[k] * scene.torque_limits[3])
+
+
+@pytest.mark.parametrize(
+    ("share", "end", "factor"), [(1.0, 6, 1.0), (0.9, 6, SMOOTH), (0.9, 4, SMOOTH), (0.9, 10, 1.0), (0.9, 2, 1.0)]
+)
+def test_accelerations_cost_more_near_a_change_of_contact_if_torques_are_to_decrease(share, end, factor):
+    scenario = load_scenario(str(Path(__file__).with_name("climb_high.yaml")))
+    scene, character = scenario.scene, character_of(scenario)
+    span = Span(0, 0, end, FLOOR, pin.SE3.Identity(), np.array([0.0, 0.0, 1.0]))
+    q, planned = np.tile(scene.q0, (21, 1)), np.ones((20, len(character.effectors)), bool)
+    shares = np.full(scene.nv - 6, 1.0)
+    shares[3] = share
+    guess = Guess(np.linspace(0.0, 1.0, 21), q, np.zeros((21, scene.nv)), [span], planned, set(), set())
+    costs = costs_at(scenario, character, [], replace(guess, torque_shares=shares))
+    assert costs["acceleration"].weight == pytest.approx(factor * ACCELERATION)
 
 
 def test_forces_at_an_edge_are_those_of_the_face_that_the_contact_names():
