@@ -217,8 +217,12 @@ class PlayedFeet(Stateful):
         return along[0] - self.late[i] * normal, along[1] - descent * normal, along[2]
 
     def normal(self, i: int, time: float) -> Array:
-        """Return the normal of the face that a foot touches or lands on next, (3,)."""
-        return np.asarray(self._plan.normals[self._plan.at(time), i])
+        """Return the normal of the face that a foot touches, has missed, or lands on next, (3,)."""
+        plan, k = self._plan, self._plan.at(time)
+        before = np.flatnonzero(plan.touched[: k + 1, i])
+        if self.late[i] > 0.0 and len(before):  # it returns along the normal against which it was lowered
+            k = int(before[-1])
+        return np.asarray(plan.normals[k, i])
 
     def _stance(self, without: int) -> Array:
         """Return the mean displacement of the feet in contact, except one, (2,) [m]."""
