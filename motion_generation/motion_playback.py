@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pinocchio as pin
 from numpy.typing import NDArray
 from scipy.interpolate import CubicHermiteSpline, CubicSpline
 
@@ -48,8 +49,8 @@ class MotionPlayback(MotionGenerator):
 
     Feet, the limbs that touch nothing but faces of the environment, land when they touch, and beside their
     places in the plan where a deviation of the body asks for it; the centre of mass moves with them. A refined plan has
-    gains instead: tasks follow the accelerations that these ask for, but for limbs that end in an area or touch an
-    object, which follow their paths.
+    gains instead: tasks follow the accelerations that these ask for, but for limbs that touch an object, and limbs that
+    end in an area while the contacts have three points or more, which follow their paths.
 
     Attributes:
         started_at: time of the start [s].
@@ -93,13 +94,14 @@ class MotionPlayback(MotionGenerator):
         self._columns = np.array([model.joints[j].idx_q for j in joints]) - body.q_slice.start
         self._velocities = np.array([model.joints[j].idx_v for j in joints])
         self._limbs, scene = int(plan.limbs), scenario.scene
-        self._frames = [scene.surfaces[str(surface)].frame_id for surface in plan.surfaces]
+        surfaces = [scene.surfaces[str(surface)] for surface in plan.surfaces]
+        self._frames, self._trunk = [one.frame_id for one in surfaces], scene.frame_id(body.base_link)
+        self._points = [np.reshape(one.points, (-1, 3)) for one in surfaces]
         trunk = plan.touched[:, self._limbs :][:, plan.owners[self._limbs :] == body.name]
         self._feedback = PlanFeedback(scene, body.name, plan) if len(plan.gains) else None
         # without gains, one that lies or sits is no pendulum over its feet
         upright = self._feedback is not None or not (trunk != "").any()
         self._feet = feet_of_plan(scene, plan) if upright else []
-        self._soles = [np.reshape(scene.surfaces[str(plan.surfaces[i])].points, (-1, 3)) for i in self._feet]
         self._group = (body.name,)
         heights = plan.x[0, 2] - plan.x[0, [6 * i + 8 for i in self._feet]]
         height = float(np.mean(heights)) if self._feet else 1.0
@@ -117,8 +119,6 @@ class MotionPlayback(MotionGenerator):
             weight=spec.trunk,
             stiffness=factor * TRUNK,
         )
-        own = {str(plan.effectors[i]): self._frames[i] for i in range(self._limbs) if not self._follows_path(i)}
-        self._fed_back = {"trunk": scene.frame_id(body.base_link), **own}
         for i in self._tracked_limbs():
             self.tasks[str(plan.effectors[i])] = PoseTaskSpec(
                 type="pose",
@@ -126,7 +126,7 @@ class MotionPlayback(MotionGenerator):
                 axes=POSITION if self._point(i) else POSE,
                 target=here,
                 weight=spec.limb,
-                stiffness=LIMB if self._follows_path(i) else factor * LIMB,
+                stiffness=factor * LIMB,
             )
         if str(plan.prop):
             self.tasks["object"] = PoseTaskSpec(
@@ -177,12 +177,13 @@ class MotionPlayback(MotionGenerator):
         """Return the limbs that have a task; of others only the posture is followed."""
         return [i for i in range(self._limbs) if self._last[i] >= 0]
 
-    def _follows_path(self, i: int) -> bool:
+    def _follows_path(self, i: int, *, held: bool) -> bool:
         """Return whether a limb follows its path whatever the gains ask for: a patch with an area can stop a deviation.
 
         Where the QP brakes a foot that passes the other one, gains answer with the trunk, and the foot falls behind.
+        But on fewer than three points, as two hands, nothing stops a deviation but the limbs in the air.
         """
-        return self._reaches(i) or not self._point(i)
+        return self._reaches(i) or (held and not self._point(i))
 
     def _reaches(self, i: int) -> bool:
         """Return whether an effector touches the object, whose contacts the gains do not know."""
@@ -266,28 +267,32 @@ class MotionPlayback(MotionGenerator):
         if self._feedback is not None:
             touching = [i for i in range(len(plan.effectors)) if on.get(i, i in self._active[phase])]
             self._feedback.update(now.kinematics, t, phase, touching, moving=not over)
-            self._feed_back(self._feedback, now.kinematics, t, references)
+            held = sum(len(self._points[i]) for i in touching) >= 3
+            self._feed_back(self._feedback, now.kinematics, t, references, held=held)
         names = self._names(phase, [k for k in range(len(self._feet)) if self.feet.on[k]])
         self._missing = tuple(sorted(set(self._active[phase].values()) - set(names)))
         return GeneratorOutput(names, references, done=over)
 
     def _feed_back(
-        self, feedback: PlanFeedback, kinematics: Kinematics, time: float, references: dict[str, Array]
+        self, feedback: PlanFeedback, kinematics: Kinematics, time: float, references: dict[str, Array], *, held: bool
     ) -> None:
-        """Write the accelerations of the feedback into the references, but for what follows a path."""
+        """Write accelerations into the references: of the feedback, and those that return a limb to its path."""
         references["com"][2::3] = feedback.of_com(kinematics)
         references["posture"][2::3] = feedback.acceleration[self._velocities]
-        for name, frame in self._fed_back.items():
-            if name in references:
-                references[name][18:] = feedback.of_frame(kinematics, frame)
-        for k, i in enumerate(self._feet):
-            name, frame = str(self.plan.effectors[i]), self._frames[i]
-            if self.feet.late[k] > 0.0 and name in references and name in self._fed_back:
-                reference, normal = references[name], self.feet.normal(k, time)
-                above = normal @ (kinematics.pose(frame).translation - reference[:3])
-                faster = normal @ (kinematics.velocity(frame)[:3] - reference[12:15])
-                asked = -LIMB * above - 2.0 * math.sqrt(LIMB) * faster
-                reference[18:21] += (asked - normal @ reference[18:21]) * normal
+        references["trunk"][18:] = feedback.of_frame(kinematics, self._trunk)
+        for i, frame in enumerate(self._frames[: self._limbs]):
+            reference = references.get(str(self.plan.effectors[i]))
+            if reference is None:
+                continue
+            asked = _returning(kinematics, frame, reference)
+            if self._follows_path(i, held=held):
+                reference[18:] += asked
+                continue
+            reference[18:] = feedback.of_frame(kinematics, frame)
+            k = self._feet.index(i) if i in self._feet else None
+            if k is not None and self.feet.late[k] > 0.0:
+                normal = self.feet.normal(k, time)
+                reference[18:21] += normal @ (asked[:3] - reference[18:21]) * normal
 
     def _follow_feet(
         self, now: GeneratorInput, t: float, phase: int, x: Array, rate: Array
@@ -305,8 +310,8 @@ class MotionPlayback(MotionGenerator):
         if self._feedback is not None:  # the gains move the body, and the footholds of points
             return np.zeros(3), np.zeros(3), np.zeros(3)
         support = [
-            (points @ pose.rotation.T + pose.translation)[:, :2]
-            for points, pose, on in zip(self._soles, poses, feet.on, strict=True)
+            (self._points[i] @ pose.rotation.T + pose.translation)[:, :2]
+            for i, pose, on in zip(self._feet, poses, feet.on, strict=True)
             if on
         ]
         feet.correct(t, now.dt, self._divergence(kinematics, x, rate), places, np.vstack(support or [np.zeros((0, 2))]))
@@ -323,6 +328,14 @@ class MotionPlayback(MotionGenerator):
     def _returns(self, i: int, phase: int) -> bool:
         """Return whether a limb makes contact again after a phase."""
         return phase < self._last[i]
+
+
+def _returning(kinematics: Kinematics, frame: int, reference: Array) -> Array:
+    """Return the acceleration that returns a frame to a pose reference, critically damped, (6,) [m/s²], [rad/s²]."""
+    pose, change = kinematics.pose(frame), reference[12:18] - kinematics.velocity(frame)
+    turned = pin.log3(reference[3:12].reshape(3, 3) @ pose.rotation.T)
+    away = np.append(reference[:3] - pose.translation, turned)
+    return np.asarray(LIMB * away + 2.0 * math.sqrt(LIMB) * change)
 
 
 def feet_of_plan(scene: Scene, plan: TimedPlan) -> list[int]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from standing_behaviour import STANDING
 
@@ -14,12 +15,15 @@ from contact_invariant.character_builder import character_of
 from contact_invariant.starts import with_refinement
 from contact_invariant.store import cache_path
 from contact_invariant.timed_plan import TimedPlan
-from motion_generation.motion_playback import feet_of_plan
+from motion_generation.motion_playback import MotionPlayback, feet_of_plan
 from motion_generation.synthesised_states import synthesise_scenario, with_motion
 from multi_qp_controller.controller import Controller
+from multi_qp_controller.dynamics.kinematics import Kinematics
+from multi_qp_controller.motion_generator import GeneratorInput
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.pairs import watched_pairs
 from multi_qp_scene.scenario import load_scenario
+from multi_qp_scene.scene import State
 from multi_qp_scene.schema.behaviour import PositionTerm
 from multi_qp_scene.schema.mismatch import MismatchSpec, PushSpec
 from multi_qp_simulator.runner import run_scenario
@@ -125,6 +129,32 @@ def test_limbs_on_a_wall_land_when_they_touch_if_gains_hold_the_balance(tmp_path
     touched[-1, 2] = "wall/back"
     assert feet_of_plan(scene, replace(plan, touched=touched)) == [0, 1]
     assert feet_of_plan(scene, replace(plan, touched=touched, gains=np.ones((1, 1, 1)))) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(("second", "by_gains"), [("left_knee", 1.0), ("right_sole", 0.0)])
+def test_a_foot_in_the_air_follows_the_gains_on_fewer_than_three_points(tmp_path, scenario, made, second, by_gains):
+    """There, nothing else stops a body that tips about them; beside a sole, the foot follows its path."""
+    plan = TimedPlan.load(Path(made[1].scenario.spec.states["motion"].generators["motion"].file))
+    touched = np.full_like(plan.touched, "ground/floor")
+    touched[:2, 0] = ""  # the left foot swings
+    surfaces = np.array(["humanoid/left_sole", f"humanoid/{second}", "humanoid/right_knee"])
+    scene, nv = scenario.scene, scenario.scene.nv
+    gains = np.random.default_rng(0).normal(size=(len(plan.knots), 2 * nv**2)).astype(np.float32)
+    moved = np.full(nv, 1e-3)
+    kinematics = Kinematics(scene)
+    kinematics.update(State(pin.integrate(scene.model, plan.postures[0], moved), np.zeros(nv)))
+    asked = []
+    for factor in (0.0, 1.0):
+        path = tmp_path / f"{factor}.npz"
+        played = replace(plan, touched=touched, surfaces=surfaces, gains=(factor * gains).astype(np.float32))
+        played.save(path)
+        states = with_motion(scenario, played, path)
+        generator = MotionPlayback("motion", states.spec.states["motion"].generators["motion"], states)
+        asked.append(generator.update(GeneratorInput(0.0, 0.005, kinematics, None)).references["left_foot"][18:])
+    frame = scene.frame_id("humanoid/left_sole")
+    change = kinematics.jacobian(frame) @ (gains[0].reshape(nv, -1)[:, :nv] @ moved)
+    turned = (kinematics.pose(frame).rotation @ change.reshape(2, 3).T).T.ravel()
+    np.testing.assert_allclose(asked[1] - asked[0], by_gains * turned, atol=1e-6)
 
 
 def test_another_behaviour_is_another_motion(folder, scenario, monkeypatch):
