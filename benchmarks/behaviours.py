@@ -37,7 +37,7 @@ if TYPE_CHECKING:  # CasADi is an optional dependency
 
 NAMES = (
     *("walk_to", "wide_walk", "quadruped_walk", "quadruped_get_up", "get_up_from_back", "step_over", "obstacle"),
-    *("climb_up", "get_up_from_belly", "wide_get_up"),
+    *("climb_up", "climb_high", "get_up_from_belly", "wide_get_up"),
     *("kick", "punch", "handstand", "carry", "hand_over", "on_back", "on_shoulders"),
 )
 #: Column of runs in MuJoCo with the model mismatch and noise of `multi-qp robustness`.

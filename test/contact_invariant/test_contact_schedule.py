@@ -147,7 +147,7 @@ def test_a_foot_rolls_onto_its_sole_about_the_point_that_touches():
 
 @pytest.mark.parametrize(("moved", "kept"), [(0.008, ["top"]), (0.012, ["back", "top"])])
 def test_a_point_at_an_edge_is_on_the_face_that_it_touches_for_longer(moved, kept):
-    scenario = load_scenario(str(Path(__file__).with_name("climb_high.yaml")))
+    scenario = load_scenario("climb_high")
     scene, character = scenario.scene, character_of(scenario)
     i = character.index("left_hand")
     q = np.tile(scene.q0, (21, 1))

@@ -292,7 +292,7 @@ def test_the_pyramid_of_forces_is_that_of_the_qp(cones):
 
 @pytest.mark.parametrize("normal", [(0.0, 0.0, 1.0), (-1.0, 0.0, 0.0), (0.0, 0.6, 0.8)])
 def test_fingertips_grip_along_the_normal_of_what_they_touch(normal):
-    assert_grips(load_scenario(str(Path(__file__).with_name("climb_high.yaml"))), "left_hand", np.array(normal))
+    assert_grips(load_scenario("climb_high"), "left_hand", np.array(normal))
 
 
 @pytest.mark.parametrize("turned", [np.eye(3)[2], -np.eye(3)[2]])
@@ -346,7 +346,7 @@ def assert_grips(scenario, name, normal, turned=None):
 
 @pytest.mark.parametrize(("name", "held"), [("left_hand", True), ("left_knee", False)])
 def test_points_that_grip_are_held_at_their_place(name, held):
-    scenario = load_scenario(str(Path(__file__).with_name("climb_high.yaml")))
+    scenario = load_scenario("climb_high")
     scene, character = scenario.scene, character_of(scenario)
     place = np.array([0.4, 0.1, 1.1])
     span = Span(character.index(name), 0, 20, "platform/top", pin.SE3(np.eye(3), place), np.array([0.0, 0.0, 1.0]))
@@ -383,7 +383,7 @@ def test_motors_beyond_their_limits_get_a_smaller_share_when_a_refinement_is_con
     ("share", "end", "factor"), [(1.0, 6, 1.0), (0.9, 6, SMOOTH), (0.9, 4, SMOOTH), (0.9, 10, 1.0), (0.9, 2, 1.0)]
 )
 def test_accelerations_cost_more_near_a_change_of_contact_if_torques_are_to_decrease(share, end, factor):
-    scenario = load_scenario(str(Path(__file__).with_name("climb_high.yaml")))
+    scenario = load_scenario("climb_high")
     scene, character = scenario.scene, character_of(scenario)
     span = Span(0, 0, end, FLOOR, pin.SE3.Identity(), np.array([0.0, 0.0, 1.0]))
     q, planned = np.tile(scene.q0, (21, 1)), np.ones((20, len(character.effectors)), bool)
@@ -396,7 +396,7 @@ def test_accelerations_cost_more_near_a_change_of_contact_if_torques_are_to_decr
 
 def test_forces_at_an_edge_are_those_of_the_face_that_the_contact_names():
     """Hanging on the fingertips of one hand, 1 mm in front of an edge: their grip bears less by friction than below."""
-    scenario = load_scenario(str(Path(__file__).with_name("climb_high.yaml")))
+    scenario = load_scenario("climb_high")
     scene, character = scenario.scene, character_of(scenario)
     auditor = RefinedAuditor(scene, character, surroundings_of(scene, "humanoid"), friction=0.8, bounds=Bounds())
     i, data = character.index("left_hand"), scene.model.createData()

@@ -270,7 +270,10 @@ def test_a_motion_that_cannot_be_played_is_refused_with_the_bounds_that_it_misse
         synthesise_scenario(load_scenario("walk_to"))
 
 
-FEW = [("obstacle", 2), ("climb_up", 0), ("on_all_fours", 2), ("on_shoulders", 0), ("get_up_from_belly", 3)]
+FEW = [
+    *(("obstacle", 2), ("climb_up", 0), ("climb_high", 3)),
+    *(("on_all_fours", 2), ("on_shoulders", 0), ("get_up_from_belly", 3)),
+]
 
 
 @pytest.mark.slow
