@@ -73,6 +73,8 @@ def _facts(report: dict[str, Any]) -> Table:
         table.add_row(f"worst {name}", f"{report['worst'][key] * factor:.3g} {unit}")
     if tracked := _task_errors(report.get("task_errors", {})):
         table.add_row("largest task errors, RMS", escape(tracked))
+    if needed := _friction(report.get("friction", {})):
+        table.add_row("friction needed", escape(needed))
     for phase, of_phase in report.get("contact_forces", {}).items():
         if of_phase["relative"] is not None:
             table.add_row(
@@ -96,6 +98,15 @@ def _task_errors(errors: dict[str, dict[str, Any]]) -> str:
         unit = f" {error['unit']}".rstrip()
         found.setdefault(unit, f"{name} {error['rms']:.3g}{unit} (at the end {error['last']:.3g}{unit})")
     return "; ".join(found.values())
+
+
+def _friction(contacts: dict[str, dict[str, Any]]) -> str:
+    """Return the figures of the contact whose median is the largest part of its friction."""
+    pressing = [(name, of) for name, of in contacts.items() if of["median"] is not None and of["allowed"]]
+    if not pressing:
+        return ""
+    name, of = max(pressing, key=lambda item: item[1]["median"] / item[1]["allowed"])
+    return f"{name} median {of['median']:.2g}, at most {of['largest']:.2g} ({of['allowed']:.2g} allowed)"
 
 
 def _touch(touch: dict[str, Any]) -> str:

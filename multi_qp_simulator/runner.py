@@ -23,6 +23,7 @@ from multi_qp_simulator.garbage import collected_between_ticks
 from multi_qp_simulator.integrator import Integrator
 from multi_qp_simulator.log import Log, LogRecorder
 from multi_qp_simulator.lost_contacts import LostContacts
+from multi_qp_simulator.needed_friction import needed_friction
 from multi_qp_simulator.run_monitor import RunMonitor, succeeded
 
 
@@ -267,6 +268,7 @@ class Run:
             report["unplanned_forces"] = self._forces.unplanned()
         log = self.recorder.log()
         report["task_errors"] = log.task_errors()
+        report["friction"] = needed_friction(log, self.scenario.scene)
         self.result = RunResult(report, log)
         return self.result
 
