@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from multi_qp_controller.contacts.contact_gap import contact_gap, within_tolerance
 from multi_qp_controller.incidents import IncidentLog, described
 from multi_qp_controller.motion_generator import GeneratorInput, GeneratorOutput, MotionGenerator, make_generator
 from multi_qp_controller.tasks import Task
@@ -62,7 +63,7 @@ class RunningGenerators(Stateful):
             state: {name: one.owned_contacts for name, one in spec.generators.items()}
             for state, spec in scenario.spec.states.items()
         }
-        self._incidents = incidents
+        self._scenario, self._incidents = scenario, incidents
         self._state = ""
         self.present: dict[str, MotionGenerator] = {}
         self._outputs: dict[str, GeneratorOutput] = {}
@@ -138,7 +139,7 @@ class RunningGenerators(Stateful):
             except Exception as error:  # of a user's code: the tick continues with the last contacts and references
                 self.faults[name] = f"generator '{name}': {described(error)}"
                 self._incidents.warn(f"{self.faults[name]}; its contacts and references are held")
-                output = self._outputs.get(name, GeneratorOutput(contacts=self._owned[self._state][name]))
+                output = self._outputs.get(name) or GeneratorOutput(contacts=self._closed(name, now))
                 self._hold(name, tasks)
             contacts += output.contacts
         self.done = frozenset(name for name, output in self._outputs.items() if output.done)
@@ -178,6 +179,18 @@ class RunningGenerators(Stateful):
             else:
                 task.weight = spec.weight
                 task.give(reference)
+
+    def _closed(self, name: str, now: GeneratorInput) -> tuple[str, ...]:
+        """Return the contacts of a generator that are closed: one that has decided on none yet has only these."""
+        scenario, found = self._scenario, []
+        for contact in self._owned[self._state][name]:
+            first, second = (scenario.scene.surfaces[one] for one in scenario.spec.contacts[contact].surfaces)
+            X = now.kinematics.pose(second.frame_id).actInv(now.kinematics.pose(first.frame_id))
+            if (now.forces or {}).get(contact, 0.0) > 0.0 or within_tolerance(
+                scenario, contact, contact_gap(first, second, X)
+            ):
+                found.append(contact)
+        return tuple(found)
 
     def _hold(self, name: str, tasks: Mapping[str, Task]) -> None:
         """Hold the last references of a generator that failed, at rest."""

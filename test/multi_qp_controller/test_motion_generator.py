@@ -20,6 +20,7 @@ from multi_qp_controller.motion_generator import (
 from multi_qp_scene import load_scenario
 from multi_qp_scene.errors import ArgumentError, MultiQpError
 from multi_qp_scene.resources import find_resource
+from multi_qp_scene.scene import State
 from multi_qp_scene.schema.generator_spec import GeneratorSpec
 from multi_qp_scene.schema.generators import GENERATOR_SPECS
 from multi_qp_scene.schema.tasks import CoMTaskSpec
@@ -182,6 +183,18 @@ def test_a_fault_in_the_first_tick_keeps_its_contacts(scenario, monkeypatch):
     controller, state = Controller(scenario()), scenario().scene.initial_state()
     command = controller.step(state, 0.0)
     assert command.diagnostics.status is Status.REDUCED and tuple(command.wrenches) == FEET
+
+
+def test_a_fault_in_the_first_tick_makes_no_contact_of_surfaces_that_are_apart(scenario, monkeypatch):
+    monkeypatch.setattr(Probe, "start", lambda self, now: 1 / 0)
+    controller, state = Controller(scenario()), scenario().scene.initial_state()
+    model = scenario().scene.model
+    q = state.q.copy()
+    q[model.joints[model.getJointId("humanoid/R_KNEE_P")].idx_q] += 0.3  # the right foot is lifted
+    command = controller.step(State(q, state.v), 0.0)
+    assert command.diagnostics.status is Status.REDUCED and tuple(command.wrenches) == FEET[:1]
+    controller.measure_forces(dict.fromkeys(FEET, 100.0))
+    assert tuple(controller.step(State(q, state.v), 0.005).wrenches) == FEET
 
 
 def test_a_saved_controller_continues_bit_for_bit(scenario):
