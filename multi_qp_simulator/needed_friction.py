@@ -43,12 +43,14 @@ def needed_friction(log: Log, scene: Scene) -> dict[str, dict[str, float | None]
     return {
         str(log.contact_names[c]): {"allowed": float(log.contact_friction[c]), **_ratios(log.time, of)}
         for c, of in forces.items()
-        if of.any()
+        if np.nan_to_num(of, nan=0.0, posinf=0.0, neginf=0.0).any()
     }
 
 
 def _ratios(times: Array, forces: Array) -> dict[str, float | None]:
     """Return the ratios of normal and tangential forces, (T, 2) [N], of a contact."""
+    finite = np.isfinite(forces).all(axis=1)  # the last ones of a run that diverges may not be
+    times, forces = times[finite], forces[finite]
     sizes = np.hypot(*forces.T)
     loaded = np.flatnonzero(sizes >= LOADED * sizes.max())
     pressing = loaded[forces[loaded, 0] > 0.0]

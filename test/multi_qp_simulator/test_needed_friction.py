@@ -52,6 +52,14 @@ def test_a_contact_that_only_pulls_or_never_bears_has_no_coefficient(scene):
     assert needed_friction(log_of(scene, ["humanoid/left_sole", "ground/floor"], [[0.0, 0.0, 0.0]]), scene) == {}
 
 
+def test_forces_that_are_not_finite_do_not_count(scene):
+    """A run that diverges has a report all the same."""
+    surfaces = ["humanoid/left_sole", "ground/floor"]
+    found = needed_friction(log_of(scene, surfaces, [[3.0, 4.0, 10.0], [np.nan] * 3, [np.inf, 0.0, 1.0]]), scene)
+    assert found["held"]["median"] == found["held"]["largest"] == pytest.approx(0.5)
+    assert needed_friction(log_of(scene, surfaces, [[np.nan] * 3]), scene) == {}
+
+
 def test_forces_of_a_run_stay_within_the_friction_of_its_contacts():
     result = run_scenario(load_scenario("box"), duration=0.5)
     found = result.report["friction"]
